@@ -11,9 +11,8 @@ use crate::units::Nanos;
 /// The finding of a recording that has the places of its thread's cycles.
 pub const PLACES: &str = "places";
 
-/// The finding of a recording that says in which cycle each fault in the design of its program
-/// was first: `fault_page 30, fault_sleep 33`.
-pub const FAULT_CYCLES: &str = "fault_cycles";
+/// The finding of a recording that says where each fault in the design of its program was first.
+pub const FAULT_PLACES: &str = "fault_places";
 
 /// What is recorded of a thread's cycles, each as the end of a variant behind the thread's name.
 pub const LATENESS: &str = " lateness";
@@ -46,19 +45,43 @@ pub fn of_cycle(all: &[Recording], own: &Recording, seq: u64) -> Option<Place> {
     }
 }
 
-/// In which cycle of a recording's thread each fault in its design was first, by the fault's
-/// finding.
-pub fn fault_cycles(all: &[Recording], own: &Recording) -> Vec<(String, u64)> {
-    let of_thread = sister(all, own, EXECUTION);
-    let found = of_thread.and_then(|one| one.findings.get(FAULT_CYCLES));
-    let Some(Finding::Text(told)) = found else {
-        return Vec::new();
-    };
-    let one = |told: &str| {
-        let (key, cycle) = told.split_once(' ')?;
-        Some((key.to_owned(), cycle.parse().ok()?))
-    };
-    told.split(", ").filter_map(one).collect()
+/// Where a fault in the design of a program was first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultPlace {
+    /// The fault's finding: `fault_page`.
+    pub fault: String,
+    /// The number of the cycle's sample.
+    pub cycle: u64,
+    /// How long after the cycle was due.
+    pub after: Nanos,
+}
+
+/// `fault_page,30,4711`.
+impl fmt::Display for FaultPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{}", self.fault, self.cycle, self.after.0)
+    }
+}
+
+impl FaultPlace {
+    /// Those of a recording's thread.
+    pub fn all(all: &[Recording], own: &Recording) -> Vec<Self> {
+        let of_thread = sister(all, own, EXECUTION);
+        match of_thread.and_then(|one| one.findings.get(FAULT_PLACES)) {
+            Some(Finding::Text(told)) => told.split(' ').filter_map(Self::parse).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn parse(told: &str) -> Option<Self> {
+        let mut parts = told.split(',');
+        let [fault, cycle, after] = [parts.next()?, parts.next()?, parts.next()?];
+        Some(Self {
+            fault: fault.to_owned(),
+            cycle: cycle.parse().ok()?,
+            after: Nanos(after.parse().ok()?),
+        })
+    }
 }
 
 /// A longer response is not watched instruction by instruction.
@@ -151,6 +174,7 @@ pub fn told(places: impl Iterator<Item = Place>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Recorder, RecordingKey};
 
     #[test]
     fn places_are_read_as_they_were_told() {
@@ -170,5 +194,20 @@ mod tests {
         assert_eq!(of(3, [1, 2, 5]), None, "no switch began it");
         assert_eq!(of(3, [19, 20, 25]), None, "none ended it");
         assert_eq!(of(3, [19, 50, 20]), None);
+    }
+
+    #[test]
+    fn places_of_faults_are_read_as_they_were_told() {
+        let key = RecordingKey::of_variant("loop execution");
+        let mut execution = Recorder::new(1).finish(key);
+        let told = "fault_page,30,4711 fault_timer_slack,35,12";
+        execution
+            .findings
+            .insert(FAULT_PLACES.into(), Finding::Text(told.into()));
+        let all = [execution];
+        let places = FaultPlace::all(&all, &all[0]);
+        let again: Vec<String> = places.iter().map(ToString::to_string).collect();
+        assert_eq!(again.join(" "), told);
+        assert_eq!((places[0].cycle, places[0].after), (30, Nanos(4_711)));
     }
 }

@@ -107,6 +107,8 @@ pub struct Fault {
     /// In which of the cycles that count it happened first, from 0; `None` where it is of no
     /// cycle.
     pub cycle: Option<u64>,
+    /// How long after that cycle was due.
+    pub after: Nanos,
     /// Which: system calls, threads, a time.
     pub which: BTreeSet<String>,
 }
@@ -183,6 +185,7 @@ impl<'a> DesignFaults<'a> {
             kind: Kind::MemoryNotLocked,
             count: 1,
             cycle: None,
+            after: Nanos::ZERO,
             which: BTreeSet::new(),
         };
         let unlocked = (self.seen.calls && !self.is_memory_locked).then_some(unlocked);
@@ -321,13 +324,14 @@ impl Found<'_> {
         is_of: impl Fn(&Cycle) -> bool,
     ) {
         let number = self.cycles.partition_point(|cycle| cycle.end <= at);
-        if !self.cycles.get(number).is_some_and(is_of) {
+        let Some(cycle) = self.cycles.get(number).filter(|cycle| is_of(cycle)) else {
             return;
-        }
+        };
         let fault = self.faults.entry(kind).or_insert_with(|| Fault {
             kind,
             count: 0,
             cycle: Some(number as u64),
+            after: at - cycle.due,
             which: BTreeSet::new(),
         });
         fault.count += 1;
@@ -362,6 +366,7 @@ fn helpers(events: &[Event]) -> Vec<Fault> {
         kind: Kind::InheritedPriority,
         count: helpers.len() as u64,
         cycle: None,
+        after: Nanos::ZERO,
         which: helpers.into_values().map(str::to_owned).collect(),
     }]
 }
@@ -378,6 +383,7 @@ fn never_waits(threads: &[Thread], at: Nanos) -> Option<Fault> {
         kind: Kind::NeverWaits,
         count: which.len() as u64,
         cycle: None,
+        after: Nanos::ZERO,
         which: which.into_iter().collect(),
     })
 }

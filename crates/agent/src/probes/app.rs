@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use punctual_model::place::{self, FAULT_CYCLES, PLACES, Place};
+use punctual_model::place::{self, FAULT_PLACES, FaultPlace, PLACES, Place};
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
 };
@@ -225,10 +225,16 @@ impl App {
             },
         };
         told.insert(DESIGN_FAULTS.into(), finding);
-        let cycle = |one: &Fault| Some(format!("{} {}", one.kind.key(), one.cycle?));
-        let cycles: Vec<String> = faults.iter().filter_map(cycle).collect();
-        if !cycles.is_empty() {
-            told.insert(FAULT_CYCLES.into(), Finding::Text(cycles.join(", ")));
+        let places = faults.iter().filter_map(|one| {
+            Some(FaultPlace {
+                fault: one.kind.key().into(),
+                cycle: one.cycle?,
+                after: one.after,
+            })
+        });
+        let places: Vec<String> = places.map(|place| place.to_string()).collect();
+        if !places.is_empty() {
+            told.insert(FAULT_PLACES.into(), Finding::Text(places.join(" ")));
         }
         told
     }
