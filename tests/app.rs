@@ -296,6 +296,36 @@ fn each_fault_in_a_design_is_found_in_its_cycle_and_none_where_there_is_none() {
     ];
     assert_eq!(faults(&faulty, "loop execution"), BTreeMap::from(expected));
 
+    // Each has the line that does it: of a wake-up, that of whoever wakes.
+    let id = faulty["id"].as_str().expect("an id");
+    let told = explain(&scratch, &[id, "--faults"]);
+    let told = told["samples"].as_array().expect("samples");
+    let notes: Vec<&str> = told
+        .iter()
+        .flat_map(|sample| sample["story"]["notes"].as_array().expect("notes"))
+        .map(|note| note.as_str().expect("a text"))
+        .collect();
+    for (kind, text) in [
+        ("fault_page", "*(volatile char *)page = 1;"),
+        ("fault_blocking_call", "close(open("),
+        ("fault_sleep", "read(filled[0]"),
+        ("fault_settable_clock", "clock_nanosleep(CLOCK_REALTIME"),
+        ("fault_timer_slack", "/* waiting */"),
+        ("fault_no_inheritance", "\t\t\tpthread_mutex_lock(&lock);"),
+        ("fault_woken_by_lower", "pthread_mutex_unlock(&lock);"),
+    ] {
+        let what = faults(&faulty, "loop execution")[kind];
+        let line = line_with("loop.c", text);
+        let is_it = |note: &&str| note.starts_with(what) && note.contains(&line);
+        assert!(
+            notes.iter().any(|note| is_it(&note)),
+            "{kind}, {line}: {notes:#?}"
+        );
+    }
+    let none = sound["id"].as_str().expect("an id");
+    let none = scratch.run(&["explain", none, "--faults"]);
+    assert_ends(&none, 2, &["no cycle of a program with a fault"]);
+
     // What was not looked for is not known.
     let blind = measure("sound", &["-p", "design_faults=false"]);
     let unknown = &recording(&blind, "loop execution")["findings"]["design_faults"];
@@ -389,7 +419,8 @@ fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
 }
 
 /// What hangs is late by as much as was seen, and what fails or sleeps for ever is no measurement:
-/// a deadline that each of its cycles kept is not kept by any of them.
+/// a deadline that each of its cycles kept is not kept by any of them. Nor is it by one that was
+/// due, and was kept from the CPU; a thread that has ended is late for nothing.
 #[test]
 fn a_program_that_does_not_end_well_is_never_fit() {
     let scratch = Scratch::new();
@@ -408,7 +439,8 @@ fn a_program_that_does_not_end_well_is_never_fit() {
             "--program",
         ];
         let ran = scratch.run(&[&words[..], &[&program, "-p", "duration_ms=300"]].concat());
-        let (ran_to, told) = if how == "hang" {
+        let goes_on = ["hang", "robbed", "helped"].contains(&how);
+        let (ran_to, told) = if goes_on {
             (0, String::new())
         } else {
             (3, ": app / idle: ".to_owned())
@@ -435,6 +467,18 @@ fn a_program_that_does_not_end_well_is_never_fit() {
     let (response, execution) = (response[99], execution[99]);
     assert!((180_000_000..320_000_000).contains(&response), "{response}");
     assert!(execution <= response, "{execution} of {response}");
+    let (robbed, _) = ended("robbed", 4);
+    let [response, execution] =
+        ["response", "execution"].map(|part| samples(&robbed, &format!("ends {part}")));
+    let late = *response.last().expect("cycles");
+    assert!((180_000_000..450_000_000).contains(&late), "{late}");
+    assert_eq!(execution.last(), Some(&0));
+    assert_has(
+        faults(&robbed, "ends execution")["fault_never_waits"],
+        &["threads of real time that do not wait: 1 (ends for "],
+    );
+    let (helped, _) = ended("helped", 0);
+    assert_eq!(samples(&helped, "ends 2 response").len(), 49);
     for (how, why) in [
         ("crash", "the program ended with signal: 11 (SIGSEGV)"),
         ("fail", "the program ended with status 7"),
@@ -496,13 +540,17 @@ const FAULT: usize = 10;
 const WORK: usize = 15;
 const INVERSION: usize = 20;
 
-/// `story.c:17`: where the mark in a comment is.
+/// `story.c:17`: the first line of a program of these that has this text.
+fn line_with(name: &str, text: &str) -> String {
+    let source = markdown::root().join(format!("tests/app/{name}"));
+    let source = fs::read_to_string(source).expect("a source");
+    let at = source.lines().position(|line| line.contains(text));
+    format!("{name}:{}", at.expect("a line") + 1)
+}
+
+/// Where the mark in a comment of `tests/app/story.c` is.
 fn line_of(mark: &str) -> String {
-    let source = fs::read_to_string(markdown::root().join("tests/app/story.c")).expect("a source");
-    let at = source
-        .lines()
-        .position(|line| line.contains(&format!("/* {mark} */")));
-    format!("story.c:{}", at.expect("a mark") + 1)
+    line_with("story.c", &format!("/* {mark} */"))
 }
 
 /// The story of a cycle, its parts added up, and the time of those parts of this cause that are of

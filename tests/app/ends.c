@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A control loop of 100 cycles that does not end as it should: `ends hang` goes on in its last
  * cycle for ever, `ends crash` touches memory that is not there, `ends stuck` sleeps without a
- * timer, `ends fail` has another status than 0. */
+ * timer, `ends fail` has another status than 0. In `ends robbed` another thread keeps the CPU
+ * from it, and in `ends helped` one ends before it. */
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-int main(int count, char **words)
+static void cycles(int count)
 {
-	struct sched_param param = { .sched_priority = 80 };
 	struct timespec due;
-
-	if (count != 2 || mlockall(MCL_CURRENT | MCL_FUTURE) ||
-	    sched_setscheduler(0, SCHED_FIFO, &param))
-		return 3;
 	clock_gettime(CLOCK_MONOTONIC, &due);
-	for (int cycle = 0; cycle < 100; cycle++) {
+	for (int cycle = 0; cycle < count; cycle++) {
 		due.tv_nsec += 1000000;
 		if (due.tv_nsec >= 1000000000) {
 			due.tv_nsec -= 1000000000;
@@ -25,6 +22,35 @@ int main(int count, char **words)
 		}
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 	}
+}
+
+static void *other(void *goes_on)
+{
+	while (goes_on)
+		;
+	cycles(50);
+	return NULL;
+}
+
+int main(int count, char **words)
+{
+	struct sched_param param = { .sched_priority = 80 };
+	pthread_attr_t small;
+	pthread_t thread;
+
+	if (count != 2 || mlockall(MCL_CURRENT | MCL_FUTURE) ||
+	    sched_setscheduler(0, SCHED_FIFO, &param))
+		return 3;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	cycles(50);
+	if (!strcmp(words[1], "robbed"))
+		pthread_create(&thread, &small, other, words);
+	if (!strcmp(words[1], "helped")) {
+		pthread_create(&thread, &small, other, NULL);
+		cycles(100000);
+	}
+	cycles(50);
 	if (!strcmp(words[1], "crash"))
 		*(volatile int *)0 = 1;
 	if (!strcmp(words[1], "fail"))

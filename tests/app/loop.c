@@ -120,7 +120,7 @@ static void wait_until(long long due, int by_clock_that_is_set)
 		clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL);
 		return;
 	}
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* waiting */
 }
 
 int main(int argc, char **argv)

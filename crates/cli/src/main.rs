@@ -59,7 +59,10 @@ fn status(error: &anyhow::Error) -> ExitStatus {
         let of_kernels = cause.downcast_ref().is_some_and(KernelError::is_request);
         let of_builds = cause.downcast_ref().is_some_and(BuildError::is_request);
         let of_store = cause.downcast_ref().is_some_and(StoreError::is_request);
-        let of_scope = matches!(cause.downcast_ref(), Some(ScopeError::NoSuch(..)));
+        let of_scope = matches!(
+            cause.downcast_ref(),
+            Some(ScopeError::NoSuch(..) | ScopeError::NotTold(..))
+        );
         cause.is::<UsageError>() || of_scope || of_runner || of_kernels || of_builds || of_store
     });
     let is_interrupted = error

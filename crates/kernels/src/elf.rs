@@ -37,6 +37,21 @@ pub(crate) fn needs(bytes: &[u8], architecture: Architecture) -> Result<Needs, S
     parse(bytes, architecture).map_err(|error| format!("a damaged ELF file ({error})"))?
 }
 
+/// What a program for another machine is called.
+fn of_machine(machine: u16) -> String {
+    let known = [
+        (elf::EM_386, "i386"),
+        (elf::EM_ARM, "32-bit ARM"),
+        (elf::EM_X86_64, "x86-64"),
+        (elf::EM_AARCH64, "arm64"),
+        (elf::EM_RISCV, "RISC-V"),
+    ];
+    match known.iter().find(|(known, _)| known.0 == machine) {
+        Some((_, name)) => format!("an ELF file for {name}"),
+        None => format!("an ELF file for machine {machine}"),
+    }
+}
+
 fn parse(bytes: &[u8], architecture: Architecture) -> object::read::Result<Result<Needs, String>> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;
@@ -46,7 +61,7 @@ fn parse(bytes: &[u8], architecture: Architecture) -> object::read::Result<Resul
         Architecture::Arm64 => elf::EM_AARCH64,
     };
     if machine != expected {
-        return Ok(Err(format!("an ELF file for machine {}", machine.0)));
+        return Ok(Err(of_machine(machine.0)));
     }
     let mut needs = Needs::default();
     for segment in header.program_headers(endian, bytes)? {

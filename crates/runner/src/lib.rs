@@ -63,6 +63,7 @@ mod mistakes;
 mod observer;
 pub mod options;
 mod preemption;
+pub mod program;
 pub mod repeats;
 mod runner;
 mod scale;

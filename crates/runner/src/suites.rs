@@ -19,7 +19,7 @@ use toml::{Table, Value};
 
 use crate::data_files::{self, wrong};
 use crate::loads::{self, Loads};
-use crate::{Error, limits, mistakes, systems};
+use crate::{Error, limits, mistakes, program};
 
 static SUITES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 
@@ -37,6 +37,12 @@ pub fn all() -> Result<BTreeMap<String, Suite>, Error> {
 pub fn find(name_or_path: &str) -> Result<Suite, Error> {
     if data_files::is_path(name_or_path) {
         let path = Path::new(name_or_path);
+        if program::head(path).starts_with(b"\x7fELF") {
+            return Err(Error::Request(format!(
+                "{name_or_path} is a program, and no suite: `punctual run --program \
+                 {name_or_path}` measures it"
+            )));
+        }
         return parse(path, &data_files::read(path)?);
     }
     let mut suites = all()?;
@@ -98,51 +104,6 @@ pub fn from_any_directory(command: &str) -> Result<String, Error> {
     }
     let path = std::path::absolute(program).map_err(Error::at(Path::new(program)))?;
     Ok(format!("{} {rest}", path.display()).trim_end().to_owned())
-}
-
-/// The probe `app` on a program of this machine, given with its arguments as a shell takes them,
-/// and further files of this machine. A guest gets the program with its libraries, and finds it
-/// by its name; on this machine it is where it is.
-///
-/// # Errors
-/// Where the words are none, or the program is not there.
-pub fn of_program(
-    command: &str,
-    files: &[String],
-    loads: &[String],
-    params: &Table,
-    in_guest: bool,
-) -> Result<Suite, Error> {
-    let wrong = |what: String| Error::Request(format!("--program: {what}"));
-    let words = shlex::split(command).filter(|words| !words.is_empty());
-    let mut words = words.ok_or_else(|| {
-        wrong(format!(
-            "expected a program and its arguments, as a shell takes them, found \"{command}\""
-        ))
-    })?;
-    let program = words[0].clone();
-    let mut programs = Vec::new();
-    if in_guest {
-        let found = systems::find_program(&program)?.ok_or_else(|| {
-            wrong(format!(
-                "expected a program of this machine, found no {program}"
-            ))
-        })?;
-        let path = std::path::absolute(&found).map_err(Error::at(&found))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        words[0] = name.into_owned();
-        programs.push(path.to_string_lossy().into_owned());
-    } else if data_files::is_path(&program) {
-        let path = std::path::absolute(&program).map_err(Error::at(Path::new(&program)))?;
-        words[0] = path.to_string_lossy().into_owned();
-    }
-    let run: Vec<Value> = words.into_iter().map(Value::from).collect();
-    let mut params = params.clone();
-    params.insert("run".into(), Value::Array(run));
-    let mut suite = of_probes(&["app".into()], loads, &params)?;
-    suite.programs = programs;
-    suite.files = files.to_vec();
-    Ok(suite)
 }
 
 /// Punctual's own kernel modules that a step needs.
@@ -245,6 +206,15 @@ pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<P
         if !known.contains(&step.probe.as_str()) {
             let unknown = Error::unknown("probe", &step.probe, &known);
             return Err(wrong(unknown.to_string()));
+        }
+        // Both take any program, and those who guess how are told.
+        let takes_run = ["app", "program"].contains(&step.probe.as_str());
+        if takes_run && !step.params.get("run").is_some_and(Value::is_array) {
+            return Err(wrong(format!(
+                "probe \"{}\": expected the words of a command, run = [\"loop\", \"--fast\"]; a \
+                 program of this machine is measured by `punctual run --program './loop --fast'`",
+                step.probe
+            )));
         }
         probes::parse(&step.probe, &step.params)
             .map_err(|reason| wrong(mistakes::plain(&reason)))?;

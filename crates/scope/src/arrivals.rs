@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use punctual_bench::virtual_bench::Machine;
+use punctual_model::place::thread_of;
 use punctual_model::{Nanos, Recording, Run};
 use punctual_trace::{Item, Word};
 
@@ -111,7 +112,14 @@ pub struct Place {
 
 /// Whether arrivals of a recording can be told: an error is the reason why not.
 pub fn can_tell(recording: &Recording) -> Result<(), String> {
-    let title = recording.title();
+    let (title, load) = (recording.title(), &recording.key.load);
+    if thread_of(&recording.key.variant).is_some() {
+        return Err(format!(
+            "{title}: arrivals are those of a thread that does nothing but wait, at the highest \
+             priority, and a program's threads run themselves: `punctual run --probe timer --load \
+             {load}`, and `punctual arrivals` of that, tell what meets the timer of any thread"
+        ));
+    }
     if recording.key.probe != "timer" {
         return Err(format!(
             "{title}: only arrivals of timers are told, those of the probe timer"
@@ -153,7 +161,7 @@ pub fn chosen(run: &Run, wanted: &Wanted) -> Result<Vec<usize>, ScopeError> {
     }
     if found.is_empty() {
         let why = why.unwrap_or_else(|| "no such recording".to_owned());
-        return Err(ScopeError::Unreadable(run.id.clone(), why));
+        return Err(ScopeError::NotTold(run.id.clone(), why));
     }
     Ok(found)
 }

@@ -68,6 +68,14 @@ pub fn breakdown(
     })
 }
 
+/// The line of a program that ran, or that the kernel was at work for, so long after a cycle was
+/// due; without a line, its function.
+pub fn line_at(walk: &Walk, names: &[Name], about: SampleContext, after: Nanos) -> Option<String> {
+    let [_, end] = about.cycle?;
+    let attribution = Attribution::new(walk, names, about, end).ok()?;
+    attribution.line_at(after).map(str::to_owned)
+}
+
 /// The part that is to blame, where one was a fifth of what its own CPU took.
 pub fn culprit_of(parts: &[Part], late: Nanos) -> Option<usize> {
     let own = late - others(parts);

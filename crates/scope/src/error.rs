@@ -30,6 +30,9 @@ pub enum ScopeError {
     /// The run's plan or provenance is not what this program writes.
     #[error("{0} cannot be repeated: {1}")]
     Unreadable(String, String),
+    /// It is not of a kind that can be told.
+    #[error("{0}: {1}")]
+    NotTold(String, String),
     /// What is to be explained is not part of the run.
     #[error("{0} has {1}")]
     NoSuch(String, String),

@@ -2,19 +2,19 @@
 //! From chosen samples to their breakdowns.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Machine;
-use punctual_model::place::{self, EXECUTION, LATENESS, Place};
+use punctual_model::place::{self, EXECUTION, FaultPlace, LATENESS, Place};
 use punctual_model::probe::SampleSpan;
 use punctual_model::recording::WORST_KEPT;
-use punctual_model::{Nanos, Recording, Run, Sample};
+use punctual_model::{Finding, Nanos, Recording, Run, Sample};
 use punctual_trace::{Item, Window};
 
 use crate::blocks::Blocks;
-use crate::breakdown::{Breakdown, SampleContext, breakdown};
+use crate::breakdown::{Breakdown, SampleContext, breakdown, line_at};
 use crate::cycle::{self, Cut, Cutter};
 use crate::error::{ScopeError, at};
 use crate::guest_clock::GuestClock;
@@ -41,6 +41,8 @@ pub struct Wanted {
     pub sample: Option<u64>,
     /// So many of the worst.
     pub worst: usize,
+    /// Instead, the cycles in which faults in the design of a program were first.
+    pub faults: bool,
 }
 
 impl Wanted {
@@ -75,6 +77,9 @@ impl Wanted {
 
     /// The samples of a run that are meant, the worst first; an error where there is none.
     pub fn choose(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
+        if self.faults {
+            return self.choose_faults(run);
+        }
         let mut worst = Worst::new(self.worst);
         let none = |what: String| ScopeError::NoSuch(run.id.clone(), what);
         let (mut explained, mut why) = (false, None);
@@ -98,6 +103,37 @@ impl Wanted {
         let chosen = samples.into_iter();
         let chosen = chosen.map(|(recording, sample)| choose(run, recording, sample));
         chosen.collect()
+    }
+
+    fn choose_faults(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
+        let mut chosen = Vec::new();
+        for (number, recording) in run.recordings.iter().enumerate() {
+            if !self.wants(recording) || !recording.key.variant.ends_with(EXECUTION) {
+                continue;
+            }
+            let places = FaultPlace::all(&run.recordings, recording);
+            let cycles: BTreeSet<u64> = places.iter().map(|place| place.cycle).collect();
+            if !cycles.is_empty() {
+                is_explained(run, number)?;
+            }
+            for seq in cycles {
+                let one = Self {
+                    sample: Some(seq),
+                    worst: 1,
+                    ..Self::default()
+                };
+                let mut found = Worst::new(1);
+                one.offer(number, recording, &mut found);
+                let found = found.into_sorted().into_iter();
+                let found = found.map(|(number, sample)| choose(run, number, sample));
+                chosen.extend(found.collect::<Result<Vec<_>, _>>()?);
+            }
+        }
+        if chosen.is_empty() {
+            let none = "no cycle of a program with a fault in its design".to_owned();
+            return Err(ScopeError::NoSuch(run.id.clone(), none));
+        }
+        Ok(chosen)
     }
 
     /// The numbers of the recordings that are meant and whose samples are interruptions of a
@@ -263,9 +299,8 @@ fn of_cycles(
     let explain = |((chosen, (_, place)), cut): ((&Chosen, &(u32, Place)), Cut)| Explained {
         chosen: *chosen,
         breakdown: {
-            let variant = &run.recordings[chosen.recording].key.variant;
             let about = about(run, clock, chosen);
-            of_cycle(&library, about, chosen, place, (variant, &cut))
+            of_cycle(&library, about, (run, chosen), place, &cut)
         },
     };
     Ok(all.map(explain).collect())
@@ -275,10 +310,12 @@ fn of_cycles(
 fn of_cycle(
     library: &Blocks<'_>,
     about: SampleContext,
-    chosen: &Chosen,
+    (run, chosen): (&Run, &Chosen),
     place: &Place,
-    (variant, cut): (&str, &Cut),
+    cut: &Cut,
 ) -> Result<Breakdown, String> {
+    let own = &run.recordings[chosen.recording];
+    let variant = &own.key.variant;
     let Some(whole) = chosen.cycle.filter(|_| cut.is_whole) else {
         return Err("its end was not seen, or it is too long to be kept".to_owned());
     };
@@ -299,10 +336,22 @@ fn of_cycle(
     };
     let mut story = breakdown(&walk, library.names.all(), about).map_err(|why| why.to_string())?;
     if variant.ends_with(EXECUTION) {
-        let own = chosen.sample.value;
+        let value = chosen.sample.value;
         story.notes.push(format!(
-            "the whole cycle is told; its thread had the CPU for {own} of it"
+            "the whole cycle is told; its thread had the CPU for {value} of it"
         ));
+    }
+    let execution = place::sister(&run.recordings, own, EXECUTION);
+    for fault in FaultPlace::all(&run.recordings, own) {
+        let finding = execution.and_then(|one| one.findings.get(&fault.fault));
+        let Some(Finding::Text(told)) = finding.filter(|_| fault.cycle == chosen.sample.seq) else {
+            continue;
+        };
+        let line = line_at(&walk, library.names.all(), about, fault.after);
+        let line = line.map(|line| format!(", by {line}")).unwrap_or_default();
+        let (what, advice) = told.split_once("; ").unwrap_or((told, ""));
+        let note = format!("{what}{line}; {advice}");
+        story.notes.push(note);
     }
     Ok(story)
 }

@@ -31,6 +31,7 @@ Examples:
   punctual explain r3 --load stress --compare r4
   punctual explain r7 --captured --trace  # what the kernel's tracer had noted
   punctual explain r3 --probe mutex --variant release
+  punctual explain r8 --faults  # lines of a program's faults in design
   punctual explain trace.txt  # a trace from elsewhere, or rtla's analysis
   trace-cmd report | punctual explain -
 
@@ -61,6 +62,10 @@ pub struct Explain {
     /// The sample with this number, counted from 0, of each recording
     #[arg(long, value_name = "SEQ")]
     sample: Option<u64>,
+    /// The cycles in which faults in the design of a program were first, and by which lines
+    /// (probe `app`)
+    #[arg(long, conflicts_with_all = ["sample", "worst", "captured"])]
+    faults: bool,
     /// Compare with the same sample, or the worst one, of this run
     #[arg(long, value_name = "OTHER")]
     compare: Option<String>,
@@ -138,6 +143,7 @@ impl Explain {
             ("--perfetto", self.perfetto.is_some()),
             ("--sample", self.sample.is_some()),
             ("--worst", self.worst.is_some()),
+            ("--faults", self.faults),
             ("--probe, --load or --variant", self.samples.is_given()),
             ("--cold or --plugin", self.repeat.is_given()),
         ];
@@ -200,7 +206,13 @@ impl Explain {
     fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Option<Vec<Explained>>> {
         let by_default = if self.sample.is_some() { usize::MAX } else { 1 };
         let worst = self.worst.unwrap_or(by_default);
-        let wanted = self.samples.wanted(self.sample, worst);
+        let mut wanted = self.samples.wanted(self.sample, worst);
+        wanted.faults = self.faults;
+        if self.faults && !run.is_virtual() {
+            let why = "--faults repeats the run, and what was measured in real time cannot be \
+                       repeated: measure it in a guest";
+            return Err(UsageError(why.into()).into());
+        }
         if self.captured || !run.is_virtual() {
             return captured(run, &wanted).map(Some);
         }

@@ -35,6 +35,7 @@ fn chosen(run: &Run, key: &RecordingKey, seq: u64) -> Result<Chosen, String> {
         variant: Some(key.label()),
         sample: Some(seq),
         worst: usize::MAX,
+        faults: false,
     };
     let all = wanted.choose(run).map_err(|error| error.to_string())?;
     let is_own = |one: &Chosen| run.recordings[one.recording].key.is_same_measurement(key);

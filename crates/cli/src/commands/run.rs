@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use punctual_model::place::FAULT_PLACES;
 use punctual_model::recording::ENDED_BY;
 use punctual_model::run::State;
 use punctual_model::{Fact, Run as Measured};
@@ -106,6 +107,7 @@ impl Run {
             output::write_data(runs, directory).with_context(kept)?;
         }
         trace_args::tell(runs);
+        tell_of_faults(runs);
         self.tell_of_interruption(&results);
         if let Some(error) = results.unstored {
             return Err(error).context("what is shown could not be stored");
@@ -135,6 +137,18 @@ impl Run {
             " and --resume"
         };
         say!("punctual: interrupted{left}. The same command{again} measures only what is missing");
+    }
+}
+
+/// Says how the lines of a program's faults are told.
+fn tell_of_faults(runs: &[Measured]) {
+    let has_some = |run: &&Measured| {
+        let mut recordings = run.recordings.iter();
+        run.is_virtual() && recordings.any(|one| one.findings.contains_key(FAULT_PLACES))
+    };
+    if let Some(run) = runs.iter().find(has_some) {
+        let id = &run.id;
+        say!("`punctual explain {id} --faults` names the lines of the faults in its design");
     }
 }
 

@@ -32,6 +32,7 @@ impl SampleArgs {
             variant: self.variant.clone(),
             sample,
             worst,
+            faults: false,
         }
     }
 }

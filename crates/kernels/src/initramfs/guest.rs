@@ -266,7 +266,9 @@ mod tests {
         );
         let foreign = error(Architecture::Arm64, "/bin/ls");
         assert!(
-            foreign.contains("expected punctual-target as a static arm64 program, found an ELF file for machine 62"),
+            foreign.contains(
+                "expected punctual-target as a static arm64 program, found an ELF file for x86-64"
+            ),
             "{foreign}"
         );
         let error = |target| error(Architecture::Amd64, target);

@@ -4,6 +4,8 @@
 use super::attribution::{Attribution, MOST};
 use super::part::{Cause, FunctionTime, PathStage};
 use super::parts::Piece;
+use punctual_model::Nanos;
+
 use crate::names::{CodeKind, function, has_line};
 use crate::walk::{Number, Span, Switch};
 
@@ -171,6 +173,13 @@ impl Attribution<'_> {
             return Some(first);
         }
         users.find(|text| has_line(text)).or(Some(first))
+    }
+
+    /// The same of what ran so long after the sample began.
+    pub(super) fn line_at(&self, after: Nanos) -> Option<&str> {
+        let spans = &self.walk.spans[self.spans.clone()];
+        let next = spans.partition_point(|span| self.at(span.from) <= after);
+        self.line_of(spans.get(next.checked_sub(1)?)?.top)
     }
 
     /// The line, or else the function, of the program that filled most of a part, and those that

@@ -11,7 +11,7 @@ use punctual_agent::probes;
 use punctual_bench::virtual_bench::CPUS_MAX;
 use punctual_model::plan::Step;
 use punctual_model::suite::Suite;
-use punctual_runner::suites;
+use punctual_runner::{program, suites};
 use toml::{Table, Value};
 
 use crate::UsageError;
@@ -206,9 +206,7 @@ impl WhatArgs {
         let params = nested(&self.params)?;
         if let Some(command) = &self.program {
             let (files, loads) = (&self.file, &self.load);
-            return Ok(suites::of_program(
-                command, files, loads, &params, in_guest,
-            )?);
+            return Ok(program::suite(command, files, loads, &params, in_guest)?);
         }
         match &self.suite {
             None if self.stray_load() => {
