@@ -512,6 +512,9 @@ fn find(pattern: &str) -> Result<Vec<PathBuf>, Error> {
     paths.map(|path| path.map_err(readable)).collect()
 }
 
+/// Directories of a guest's own, which hide what lies there.
+const OF_GUESTS: [&str; 5] = ["/dev", "/proc", "/run", "/sys", "/tmp"];
+
 /// Files by pattern, sorted.
 fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
@@ -521,6 +524,15 @@ fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<Path
             say(&format!(
                 "there is no {pattern} here: the guest goes without"
             ));
+        }
+        for path in &found {
+            let path = std::path::absolute(path).map_err(Error::at(path))?;
+            if let Some(own) = OF_GUESTS.iter().find(|own| path.starts_with(own)) {
+                return Err(Error::Request(format!(
+                    "{}: a guest has {own} of its own: expected a file elsewhere",
+                    path.display()
+                )));
+            }
         }
         files.extend(found);
     }
