@@ -12,7 +12,7 @@ use crate::units::Nanos;
 pub const PLACES: &str = "places";
 
 /// The finding of a recording that says where each fault in the design of its program was first.
-pub const FAULT_PLACES: &str = "fault_places";
+pub const FAULT_PLACES: &str = "places_of_faults";
 
 /// What is recorded of a thread's cycles, each as the end of a variant behind the thread's name.
 pub const LATENESS: &str = " lateness";

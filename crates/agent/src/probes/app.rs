@@ -5,7 +5,7 @@
 //! the kernel's ring and read when the program has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -487,6 +487,10 @@ impl App {
     /// Runs the program for as long as it is asked for, or until it ends.
     fn run_program(&self, events: &ThreadEvents) -> Result<Ran, Reason> {
         let named = |what: &dyn std::fmt::Display| format!("{}: {what}", self.run.join(" "));
+        if std::process::id() == 1 {
+            // Programs share memory and semaphores there. A guest is this process's own.
+            let _ = fs::create_dir("/dev/shm");
+        }
         let begin = time::now();
         let marks = events.marks();
         let spawned = sched::as_ordinary(|| spawn_with(&self.run, (MARKS_VARIABLE, &marks)));
