@@ -84,9 +84,6 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
             what,
         };
         let interval = interval(&foreign, counted, told.interval).map_err(content)?;
-        if foreign.unit_ns.is_none() && !told.nanoseconds {
-            check_unit(counted).map_err(content)?;
-        }
         let mut recording = recording(key, counted, unit_ns).map_err(content)?;
         recording.interval = interval;
         recording.missed = foreign.missed.unwrap_or(0);
@@ -114,18 +111,24 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
     Ok(run)
 }
 
-/// Where even the smallest of many samples is later than a whole interval, the values are
-/// hardly microseconds.
-fn check_unit(counted: &Counted) -> Result<(), String> {
-    let least = counted.min.and_then(|min| u64::try_from(min).ok());
-    let interval = counted.interval_us.filter(|_| counted.count > 1);
-    match (least, interval) {
-        (Some(least), Some(interval)) if least > interval => Err(format!(
-            "expected latencies below its interval of {interval} µs, found none below {least}: \
-             if it was measured with -N, say --nanoseconds"
-        )),
-        _ => Ok(()),
-    }
+/// Whether a run's values are taken for microseconds because nothing says otherwise, and are as
+/// large as if they were nanoseconds: even the smallest is longer than a millisecond, or than its
+/// interval. On a kernel without high-resolution timers they may be microseconds all the same.
+pub fn is_unit_doubtful(run: &Run) -> bool {
+    const LONG: Nanos = Nanos::from_millis(1);
+    // cyclictest's JSON says its unit, and its machine.
+    let is_nameless = match &run.machine {
+        MachineRecord::Host(host) => host.release.is_none(),
+        _ => false,
+    };
+    let is_long = |own: &Recording| {
+        let least = own.extremes.map(|(min, _)| min).filter(|_| own.count > 1);
+        let interval = own.interval.filter(|interval| *interval > Nanos::ZERO);
+        least.is_some_and(|least| least > LONG.min(interval.unwrap_or(LONG)))
+    };
+    let is_taken = |own: &Recording| own.settings.get(UNIT).and_then(Fact::number) == Some(1_000);
+    let is_doubtful = |own: &Recording| is_taken(own) && is_long(own);
+    run.suite == "cyclictest" && is_nameless && run.recordings.iter().any(is_doubtful)
 }
 
 /// What tells the file from other measurements, and not from its copies and other forms.

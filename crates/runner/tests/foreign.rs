@@ -10,7 +10,7 @@ use punctual_model::finding::Fact;
 use punctual_model::limit::{Demand, Limit};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Preemption, Quantiles, Recording, Run};
-use punctual_runner::import::{Told, import};
+use punctual_runner::import::{Told, import, is_unit_doubtful};
 
 fn content(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/field");
@@ -633,19 +633,30 @@ fn what_options_add_to_lines_is_read_with_them() {
     );
 }
 
-/// `cyclictest -N -l 200`: nothing but their size shows that the values are nanoseconds.
+/// `cyclictest -N -l 200`: nothing but their size shows that the values are nanoseconds. They
+/// are taken for what the file's form says, which makes no kernel better than it is, and told.
 #[test]
-fn latencies_that_are_all_longer_than_their_interval_are_hardly_microseconds() {
-    let line =
-        "T: 0 (23410) P: 0 I:1000 C:    200 Min:  66482 Act:   82852 Avg:  113245 Max: 2369761\n";
-    has(&read("x", line.as_bytes()).unwrap_err(), &["--nanoseconds"]);
+fn values_that_are_all_longer_than_their_interval_are_doubtful() {
+    let line = "T: 0 (23410) P: 0 I:1000 C:    200 Min:  66482 Act:   82852 Avg:  113245 Max: \
+                2369761\n";
+    let run = read("x", line.as_bytes()).unwrap();
+    assert!(is_unit_doubtful(&run));
+    assert_eq!(worst_us(&run), [2_369_761]);
     let told = Told {
         nanoseconds: true,
         ..Told::default()
     };
     let run = import("x", line.as_bytes(), &told).unwrap();
+    assert!(!is_unit_doubtful(&run));
     assert_eq!(run.recordings[0].extremes.unwrap().1, Nanos(2_369_761));
-    assert!(read("x", line.replace("66482", "  900").as_bytes()).is_ok());
+    let usual = line.replace("66482", "  900");
+    assert!(!is_unit_doubtful(&read("x", usual.as_bytes()).unwrap()));
+    let histogram = "# Histogram\n001510 000009\n002000 000001\n# Min Latencies: 01510\n\
+        # Avg Latencies: 01559\n# Max Latencies: 02000\n# Histogram Overflows: 00000\n";
+    assert!(is_unit_doubtful(&read("x", histogram.as_bytes()).unwrap()));
+    // JSON says its unit.
+    let slow = changed("01-node-minus-one.json", "\"min\": 5", "\"min\": 5").unwrap();
+    assert!(!is_unit_doubtful(&slow));
 }
 
 /// jitterdebugger 0.3.1 counts what is longer than its interval, and puts it into no bin.

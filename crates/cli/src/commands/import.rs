@@ -11,7 +11,7 @@ use clap::Args;
 use punctual_exchange::{Baseline, ExchangeError, Reader, is_export};
 use punctual_model::{Nanos, Run};
 use punctual_report::text::{clean, counted};
-use punctual_runner::import::{Told, import, machine_of};
+use punctual_runner::import::{Told, import, is_unit_doubtful, machine_of};
 use punctual_store::{Added, Store};
 
 use super::{StoreArgs, is_run};
@@ -115,6 +115,13 @@ impl Import {
             let count = counted(run.recordings.len(), "recording");
             let subject = &run.subject.name;
             say!("{id} is {path}, {}: {count}, subject {subject}", run.suite);
+            if is_unit_doubtful(&run) {
+                say!(
+                    "Its smallest values are very large for microseconds: either that kernel has \
+                     no high-resolution timers, or they are nanoseconds (cyclictest -N). Then \
+                     `punctual remove {id}`, and import it with --nanoseconds."
+                );
+            }
             if let Some(why) = &run.error {
                 say!("It is no whole measurement, and keeps no limit: {why}. Measure again.");
             }
