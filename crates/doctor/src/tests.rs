@@ -663,6 +663,26 @@ fn lists_that_take_from_each_other_are_named() {
     assert!(told("6.12.1", twice).contains("the first list counts"));
 }
 
+/// A Raspberry Pi with what was found for a workstation.
+#[test]
+fn arguments_of_another_architecture_are_named() {
+    let line = "isolcpus=3 tsc=reliable intel_pstate=disable idle=poll skew_tick=1";
+    let told = |cpuinfo: &'static str| {
+        found(
+            "unknown-arguments",
+            &made(&[(CMDLINE, line), (CPUINFO, cpuinfo)]),
+        )
+    };
+    let arm = told("processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n");
+    assert_eq!(
+        arm,
+        "wrong: boot arguments: tsc=reliable (x86 alone takes it), intel_pstate=disable (x86 \
+         alone takes it), idle=poll (x86 alone takes it)"
+    );
+    let x86 = told("vendor_id\t: GenuineIntel\nflags\t\t: fpu tsc\n");
+    assert_eq!(x86, "fine: boot arguments: none");
+}
+
 /// `managed_irq` came with Linux 5.6; a list that is there is kept.
 #[test]
 fn isolation_is_asked_for_as_the_kernel_knows_it() {

@@ -128,13 +128,23 @@ pub fn no_trace(name: &str, bytes: &[u8]) -> String {
              `punctual import {name}`"
         );
     }
-    let found = foreign::name_of(&text).unwrap_or("no event in it");
+    let is_empty = text.contains("# tracer:") && !text.contains("# tracer: function_graph");
+    let found = match foreign::name_of(&text) {
+        _ if is_empty => "a trace without an event in it",
+        known => known.unwrap_or("no event in it"),
+    };
     format!("{expected}, found {found}")
 }
 
 /// What one trace tells; none where the text holds none.
 fn of_section(text: &str) -> Option<Told> {
     let mut trace = ftrace::read(text);
+    let is_of_trace_cmd = |line: &&str| {
+        let line = line.trim();
+        line.starts_with("cpus=") || line.starts_with("version = ") || line.ends_with(" is empty")
+    };
+    let heads = text.lines().filter(is_of_trace_cmd).count() as u64;
+    trace.unread = trace.unread.saturating_sub(heads);
     if trace.longest.is_none() && trace.clock == ftrace::Clock::Since {
         trace.longest = longest_of_excerpt(text, &trace.events);
     }

@@ -5,6 +5,7 @@ use punctual_model::Reason;
 use punctual_model::cpus::show_list;
 use punctual_model::units::CpuId;
 
+use super::hardware::is_other_architecture;
 use super::source;
 use crate::check::{Check, Severity, Trial, Verdict};
 use crate::machine::{Machine, cpu_list};
@@ -257,9 +258,27 @@ fn unknown(machine: &Machine) -> Result<Verdict, Reason> {
         let meant = KNOWN.iter().find(|known| is_misspelt(name, known))?;
         Some(format!("{name} (is {meant} meant?)"))
     };
-    let found: Vec<String> = given.iter().filter_map(told).collect();
+    let mut found: Vec<String> = given.iter().filter_map(told).collect();
+    if is_other_architecture(machine) {
+        let of_x86 = |(name, value): &&(String, String)| {
+            X86.contains(&name.as_str()) || (name == "idle" && value == "poll")
+        };
+        let own = given.iter().filter(of_x86);
+        found.extend(own.map(|own| format!("{} (x86 alone takes it)", shown(own))));
+    }
     Ok(Verdict::of(found.is_empty(), "boot arguments", found))
 }
+
+/// Arguments that only the kernel for x86 takes.
+const X86: [&str; 7] = [
+    "tsc",
+    "intel_pstate",
+    "amd_pstate",
+    "intel_idle.max_cstate",
+    "hpet",
+    "intel_iommu",
+    "mce",
+];
 
 /// Whether a name of six letters or more is a known one with one letter too many, too few or
 /// wrong, or two changed round.

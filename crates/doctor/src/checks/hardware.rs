@@ -381,9 +381,14 @@ fn tsc_reliable(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(!has_timer, name, told))
 }
 
-/// Whether the kernel's configuration says that it is for no x86.
-fn is_other_architecture(machine: &Machine) -> bool {
+/// Whether the machine is known to be none of x86, by its CPU or by how its kernel was built.
+pub fn is_other_architecture(machine: &Machine) -> bool {
     let others = ["ARM64", "ARM", "RISCV", "PPC", "S390", "LOONGARCH"];
+    let cpuinfo = machine.text("/proc/cpuinfo").unwrap_or_default();
+    let names = ["CPU implementer", "mvendorid", "vendor_id\t: IBM"];
+    if names.iter().any(|name| cpuinfo.contains(name)) {
+        return true;
+    }
     let config = machine.config();
     config.is_ok_and(|config| others.iter().any(|name| config.has(name) == Ok(true)))
 }

@@ -108,6 +108,11 @@ const KNOWN: &[(Shows, &str, &str)] = &[
         "measure with cyclictest -h 1000",
     ),
     (
+        Has(": sched:sched_"),
+        "what perf script prints, which says nothing of interrupts and preemption off",
+        "measure with cyclictest -h 1000",
+    ),
+    (
         Has("# Running 'sched/"),
         "perf bench sched, which measures no latency",
         "measure with cyclictest -h 1000",

@@ -428,6 +428,35 @@ fn a_text_without_a_trace_is_none() {
     }
 }
 
+/// What is no trace is named, with what takes it.
+#[test]
+fn what_is_no_trace_is_named() {
+    for (text, words) in [
+        (
+            "T: 0 ( 1234) P:80 I:1000 C: 10000 Min: 2 Act: 3 Avg: 3 Max: 41\n",
+            "punctual import f",
+        ),
+        (
+            "# tracer: function_graph\n 0)   1.382 us    |  __might_sleep();\n",
+            "function_graph",
+        ),
+        (
+            "# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:4\n",
+            "without an event",
+        ),
+        (
+            " swapper 0 [001] 192.4481: sched:sched_waking: comm=a pid=1\n",
+            "perf script",
+        ),
+        ("oslat V 2.60\n", "oslat"),
+        ("", "no event"),
+    ] {
+        let told = no_trace("f", text.as_bytes());
+        assert!(told.contains(words), "{told}");
+    }
+    assert!(no_trace("f", b"\x1f\x8b\x08\0").contains("gunzip"));
+}
+
 /// Wherever a text is cut, nobody is blamed for more than the whole.
 #[test]
 fn a_text_that_was_cut_blames_nobody_for_more_than_it_holds() {
