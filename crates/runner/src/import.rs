@@ -119,7 +119,7 @@ pub fn is_unit_doubtful(run: &Run) -> bool {
     // cyclictest's JSON says its unit, and its machine.
     let is_nameless = match &run.machine {
         MachineRecord::Host(host) => host.release.is_none(),
-        _ => false,
+        MachineRecord::Virtual(_) => false,
     };
     let is_long = |own: &Recording| {
         let least = own.extremes.map(|(min, _)| min).filter(|_| own.count > 1);
