@@ -2,7 +2,7 @@
 //! Every arrival: a stall of known length is foretold, reached, and named; without it nothing is.
 
 use punctual_tests::explained::number;
-use punctual_tests::{Scratch, schema};
+use punctual_tests::{KERNELS, Scratch, assert_ends, json as json_of, schema};
 use serde_json::{Value, json};
 
 /// How long interrupts are off, each 20 ms, in µs; the second load burns nothing.
@@ -101,4 +101,52 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     assert_eq!(figures.len(), 2);
     assert_eq!(figures[0]["reached_ns"], burn["reached_ns"]);
     assert_eq!(figures[1]["worst_ns"], spare["worst_ns"]);
+}
+
+#[test]
+fn commands_that_measure_many_look_at_every_arrival() {
+    let scratch = Scratch::new();
+    let suite = scratch.suite(
+        "short",
+        &["rt"],
+        "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 60\n",
+    );
+    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"arrival\"\nat_most = \"40 us\"\n";
+    let limits = scratch.file("limits.toml", limit);
+    let words = ["judge", &suite, "--limits", &limits, "--quiet", "--json"];
+    let judged = scratch.run(&[&words[..], &["--arrivals", "--budget", "1h"]].concat());
+    assert_ends(&judged, 0, &[]);
+    let verdict = &json_of(&judged)["answers"][0];
+    assert_eq!(verdict["verdict"], "fit", "{verdict:#}");
+    let options = "boot = \"trace_event=sched\"\n[[option]]\nname = \"planted\"\n\
+                   without = \"trace_event=sched\"\n";
+    let options = scratch.file("options.toml", options);
+    let words = [
+        "ablate",
+        "--kernel",
+        KERNELS[1],
+        "--suite",
+        &suite,
+        "--options",
+        &options,
+    ];
+    let more = [
+        "--arrivals",
+        "--seeds",
+        "1..2",
+        "--explain",
+        "0",
+        "--quiet",
+        "--json",
+    ];
+    let ablated = scratch.run(&[&words[..], &more].concat());
+    assert_ends(&ablated, 0, &[]);
+    let ablated = json_of(&ablated);
+    let figures = ablated["options"][0]["figures"].as_array().unwrap();
+    let arrival = figures.iter().find(|one| one["figure"] == "arrival");
+    let arrival = arrival.unwrap_or_else(|| panic!("{figures:#?}"));
+    assert!(
+        number(&arrival["with_ns"]) < number(&arrival["base_ns"]),
+        "{arrival:#}"
+    );
 }
