@@ -688,6 +688,11 @@ fn times_that_a_log_has_put_before_each_line_are_none_of_it() {
     });
     let [plain, logged] = [plain, logged].map(|text| read("x", text.as_bytes()).unwrap());
     assert_eq!(plain.recordings, logged.recordings);
+    let page = "<pre># Histogram\n000005 000100\n# Min Latencies: 00005\n</pre>\n";
+    has(
+        &read("x", page.as_bytes()).unwrap_err(),
+        &["other words stand before each"],
+    );
     let journal = "Aug 29 10:24:53 board cyclictest[12]: # Histogram\n";
     has(
         &read("x", journal.as_bytes()).unwrap_err(),

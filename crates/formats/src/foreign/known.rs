@@ -232,13 +232,13 @@ pub fn known(text: &str) -> Option<FormatError> {
         let instead = "measure with cyclictest -h 1000";
         return Some(not_usable(number, what, instead, line));
     }
-    if let Some((number, line)) = of(&cyclictest_histogram::is_foot) {
-        let what = "the foot of cyclictest's histogram without its rows";
-        return Some(not_usable(number, what, "keep the whole file", line));
-    }
     if let Some((number, line)) = of(&is_behind_something) {
         let expected = "lines as the program wrote them (other words stand before each: cut them)";
         return Some(FormatError::new(number, expected, line));
+    }
+    if let Some((number, line)) = of(&cyclictest_histogram::is_foot) {
+        let what = "the foot of cyclictest's histogram without its rows";
+        return Some(not_usable(number, what, "keep the whole file", line));
     }
     let (number, line) = of(&|line| {
         ValueLine::read(1, line).is_ok()
@@ -252,13 +252,14 @@ pub fn known(text: &str) -> Option<FormatError> {
 /// Whether a known beginning of a line stands behind a log's own words.
 fn is_behind_something(line: &str) -> bool {
     let known = [
-        " # Histogram",
-        " # Min Latencies:",
-        " # RTLA timerlat",
-        " RTD| ",
-        " T: 0 (",
+        "# Histogram",
+        "# Min Latencies:",
+        "# RTLA timerlat",
+        "RTD| ",
+        "T: 0 (",
     ];
-    known.iter().any(|known| line.contains(known))
+    let is_behind = |known: &&str| line.find(known).is_some_and(|place| place > 0);
+    !line.starts_with('#') && known.iter().any(|known| is_behind(&known))
 }
 
 /// The summary of rtla's histogram, or its bins.
