@@ -259,7 +259,7 @@ fn is_behind_something(line: &str) -> bool {
         "T: 0 (",
     ];
     let is_behind = |known: &&str| line.find(known).is_some_and(|place| place > 0);
-    !line.starts_with('#') && known.iter().any(|known| is_behind(&known))
+    !line.starts_with('#') && known.iter().any(|known| is_behind(known))
 }
 
 /// The summary of rtla's histogram, or its bins.

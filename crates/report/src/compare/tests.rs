@@ -82,7 +82,7 @@ fn what_has_no_measurement_in_common_is_nothing_to_compare() {
     let (one, mut other) = (fixtures::run("none", 1), fixtures::run("rt", 1));
     assert_eq!(told(vec![one.clone(), other.clone()]), None);
     for own in &mut other.recordings {
-        own.key.variant = format!("other {}", own.key.variant).into();
+        own.key.variant = format!("other {}", own.key.variant);
     }
     let why = told(vec![one, other]).unwrap();
     assert_has(&why, &["have measured nothing in common", "\n  rt: "]);
