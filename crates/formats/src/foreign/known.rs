@@ -258,8 +258,8 @@ fn is_behind_something(line: &str) -> bool {
         "RTD| ",
         "T: 0 (",
     ];
-    let is_behind = |known: &&str| line.find(known).is_some_and(|place| place > 0);
-    !line.starts_with('#') && known.iter().any(|known| is_behind(known))
+    let mut places = known.iter().filter_map(|known| line.find(known));
+    !line.starts_with('#') && places.any(|place| place > 0)
 }
 
 /// The summary of rtla's histogram, or its bins.
