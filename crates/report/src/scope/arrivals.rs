@@ -342,8 +342,9 @@ impl Step {
             ));
         }
         let unlearnt = self.unlearnt_ns;
-        (unlearnt > Nanos::ZERO)
-            .then(|| format!("no sample shows the path behind {unlearnt} of its time"))
+        (unlearnt > Nanos::ZERO).then(|| {
+            format!("no sample shows the path behind {unlearnt} of its time: more samples may")
+        })
     }
 
     fn blocks(&self, most: usize) -> Vec<Block> {
