@@ -50,6 +50,10 @@ Exit status:
 /// repeats the run and watches each instruction
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct Explain {
     /// The run; or a file with a trace from elsewhere (`-`: standard input)
     #[arg(value_name = "RUN|FILE")]
