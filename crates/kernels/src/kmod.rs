@@ -70,7 +70,7 @@ pub fn of_kernel(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>, KmodError> {
     let Some(built) = &kernel.built else {
-        return modules(cache, &kernel.release, &kernel.suites, names, progress);
+        return modules(cache, kernel, names, progress);
     };
     let directory = built.join(built_directory());
     if directory.is_dir() {
@@ -81,27 +81,21 @@ pub fn of_kernel(
 }
 
 /// The modules of these names for a kernel, built if need be; its headers are looked for in
-/// these suites of Debian, where none is named in the system's own lists.
+/// its suites of Debian, where none is named in the system's own lists.
 pub fn modules(
     cache: &Path,
-    release: &str,
-    suites: &[String],
+    kernel: &Kernel,
     names: &[String],
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>, KmodError> {
+    let release = &kernel.release;
     let base = cache.join("kmod").join(short_digest());
     let built = base.join(release);
     let lock = base.join(format!("{release}.lock"));
     let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
     if !built.is_dir() {
         progress(&format!("building kernel modules for {release}"));
-        build(
-            &base,
-            release,
-            &Lists::of(cache, Architecture::Amd64, suites),
-            cache,
-            &built,
-        )?;
+        build(&base, kernel, cache, &built, progress)?;
     }
     let path = |name: &String| built.join(format!("{name}.ko"));
     Ok(names.iter().map(path).collect())
@@ -109,11 +103,17 @@ pub fn modules(
 
 fn build(
     base: &Path,
-    release: &str,
-    lists: &Lists,
+    kernel: &Kernel,
     cache: &Path,
     built: &Path,
+    progress: &mut dyn FnMut(&str),
 ) -> Result<(), KmodError> {
+    let release = &kernel.release;
+    let lists = Lists::of(cache, kernel.architecture, &kernel.suites);
+    let no_headers = |said: String| KmodError::NoHeaders {
+        release: release.clone(),
+        said,
+    };
     let work = tempfile::tempdir_in(base).map_err(at(base))?;
     let (sources, out) = (work.path().join("kmod"), work.path().join("out"));
     fs::create_dir(&sources)
@@ -130,12 +130,20 @@ fn build(
     if let Some(config) = lists.apt_config() {
         command.env("APT_CONFIG", config);
     }
+    // The programs that come with headers run here, whatever the headers are of.
+    if kernel.architecture.is_foreign() {
+        let own = Lists::fetch(cache, Architecture::Amd64, &kernel.suites, progress)
+            .map_err(|error| no_headers(error.to_string()))?;
+        if let Some(config) = own.apt_config() {
+            command.env("KBUILD_APT_CONFIG", config);
+        }
+    }
     let output = command.output().map_err(at(Path::new("sh")))?;
     if !output.status.success() {
         let said = last_lines(&String::from_utf8_lossy(&output.stderr));
-        let release = release.to_owned();
+        let release = release.clone();
         return Err(match output.status.code() {
-            Some(NO_HEADERS) => KmodError::NoHeaders { release, said },
+            Some(NO_HEADERS) => no_headers(said),
             _ => KmodError::Build { release, said },
         });
     }
@@ -279,10 +287,34 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let cache = cache.path().join("punctual");
         let names = ["stall".to_owned()];
-        let error = modules(&cache, "0.0.0-nobody", &[], &names, &mut |_| ()).unwrap_err();
-        assert!(
-            error.to_string().contains("no headers for 0.0.0-nobody"),
-            "{error}"
-        );
+        for (architecture, release) in [
+            (Architecture::Amd64, "0.0.0-nobody"),
+            (Architecture::Arm64, "0.0.0-nobody-arm64"),
+        ] {
+            let kernel = kernel(architecture, release);
+            let error = modules(&cache, &kernel, &names, &mut |_| ()).unwrap_err();
+            let error = error.to_string();
+            assert!(
+                error.contains(&format!("no headers for {release}")),
+                "{error}"
+            );
+        }
+    }
+
+    fn kernel(architecture: Architecture, release: &str) -> Kernel {
+        Kernel {
+            id: "nobodys".to_owned(),
+            release: release.to_owned(),
+            architecture,
+            image: PathBuf::new(),
+            image_sha256: String::new(),
+            boot: String::new(),
+            modules: Vec::new(),
+            origin: String::new(),
+            config: None,
+            suites: Vec::new(),
+            package: None,
+            built: None,
+        }
     }
 }

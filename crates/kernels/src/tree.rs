@@ -50,14 +50,7 @@ fn make(
     let package = package.ok_or_else(|| io::Error::other("it is no kernel of Debian's"))?;
     // Whoever builds modules fetches the headers.
     let release = &kernel.release;
-    kmod::modules(
-        cache,
-        release,
-        &kernel.suites,
-        &["stall".to_owned()],
-        progress,
-    )
-    .map_err(io::Error::other)?;
+    kmod::modules(cache, kernel, &["stall".to_owned()], progress).map_err(io::Error::other)?;
     let headers = cache
         .join("headers")
         .join(release)

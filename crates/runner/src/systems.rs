@@ -269,14 +269,6 @@ impl Builder<'_> {
         if names.is_empty() {
             return Ok(Default::default());
         }
-        if kernel.architecture.is_foreign() {
-            let why = format!(
-                "Punctual's modules are not built for {}",
-                kernel.architecture
-            );
-            let absent = |name: &String| (name.clone(), why.clone());
-            return Ok((Vec::new(), names.iter().map(absent).collect()));
-        }
         match kmod::of_kernel(self.cache, kernel, names, progress) {
             Ok(modules) => Ok((modules, BTreeMap::new())),
             Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
