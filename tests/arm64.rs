@@ -10,6 +10,8 @@ use punctual_tests::explained::{check_sum, explain, samples};
 use punctual_tests::{EVERY_PROBE, HostLoad, Scratch, assert_has, digests, number, programs, runs};
 use serde_json::Value;
 
+use super::scope;
+
 const KERNELS: [&str; 2] = ["debian-6.12-arm64", "debian-6.12-rt-arm64"];
 
 const SUITE: &str = r#"
@@ -101,18 +103,22 @@ fn every_probe_is_measured_or_says_why_not() {
             .collect()
     };
     let unsupported = &run["unsupported"];
-    let lacking = ["image", "irq", "irqrate", "noise", "signal"].map(str::to_owned);
-    assert_eq!(
-        probes(unsupported),
-        BTreeSet::from(lacking),
-        "{unsupported}"
-    );
+    let lacking = ["image", "irq", "irqrate", "noise"].map(str::to_owned);
+    let mut found = probes(unsupported);
+    // A tick may fall between the probe's begin and its reading of the kernel's counter.
+    if found.remove("tick") {
+        assert_has(
+            &unsupported.to_string(),
+            &["the kernel's counter does not agree: 51 ticks found, 50"],
+        );
+    }
+    assert_eq!(found, BTreeSet::from(lacking), "{unsupported}");
     let why = unsupported.to_string();
     assert_has(
         &why,
         &[
             "an arm64 processor does not tell a program that it was interrupted",
-            "Punctual's modules are not built for arm64",
+            "no comparator of /dev/hpet",
         ],
     );
     let listed = scratch.run(&["list", "probes", "--json"]).stdout;
@@ -143,8 +149,8 @@ fn every_probe_is_measured_or_says_why_not() {
     );
 }
 
-/// The parts of each sample add up to it, nothing of what was followed had to be mended, and a
-/// late one has a culprit.
+/// The parts of each sample add up to it, a late one has a culprit, and the watched run is the
+/// run. On stock nothing of what was followed had to be mended; of RT a story says where it had.
 #[test]
 fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
     if !is_ready() {
@@ -152,15 +158,82 @@ fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
     }
     let scratch = Scratch::new();
     let suite = &scratch.file("small.toml", SUITE);
-    scratch.measure(&[suite, "--kernel", KERNELS[0]]);
-    let told = explain(&scratch, &["r1", "--probe", "timer", "--worst", "50"]);
-    assert_eq!(samples(&told).len(), 50);
-    for sample in samples(&told) {
-        check_sum(sample);
-        let story = &sample["story"];
-        assert!(!story["notes"].to_string().contains("mended"), "{sample:#}");
-        let late = story["culprit"].is_u64() || sample["late_ns"].as_i64() < Some(15_000);
-        assert!(late, "late, and nothing stood in the way: {sample:#}");
+    let kernels = KERNELS.iter().flat_map(|kernel| ["--kernel", kernel]);
+    let words: Vec<&str> = [suite.as_str()].into_iter().chain(kernels).collect();
+    let runs = scratch.measure(&words);
+    for (run, (kernel, digest)) in runs.iter().zip(digests(&runs)) {
+        let id = run["id"].as_str().unwrap();
+        let told = explain(&scratch, &[id, "--probe", "timer", "--worst", "60"]);
+        assert_eq!(samples(&told).len(), 60);
+        let is_rt = kernel == KERNELS[1];
+        for sample in samples(&told) {
+            check_sum(sample);
+            let story = &sample["story"];
+            let mended = story["notes"].to_string().contains("mended");
+            assert!(is_rt || !mended, "{sample:#}");
+            let late = story["culprit"].is_u64() || sample["late_ns"].as_i64() < Some(WAY_NS);
+            assert!(late, "late, and nothing stood in the way: {sample:#}");
+        }
+        let ended = scratch.run(&["survey", id, "--quiet", "--json"]);
+        if is_rt {
+            assert_eq!(ended.status, Some(1), "{}", ended.stdout);
+            assert_has(
+                &ended.stderr,
+                &["count preemption", "`survey` does not yet"],
+            );
+            continue;
+        }
+        assert_eq!(ended.status, Some(0), "{kernel}: {}", ended.stderr);
+        let survey: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(survey["digest_watched"], digest, "{kernel}");
+        assert_eq!(survey["mended"], 0, "{kernel}");
+    }
+}
+
+/// No way is so long by itself: from the interrupt to the reading of the clock it takes 4 to
+/// 9 µs, and where the probe's thread waits for a lock on it, as each system call of RT may do
+/// for random numbers, up to 21 µs.
+const WAY_NS: i64 = 21_000;
+
+/// Where interrupts come that find the CPU idle.
+const IRQ: &str = "el1h_64_irq";
+
+/// Known answers: the stalls of `scope.rs`, each of its kind and its length. Debian's stock kernel
+/// for arm64 counts neither preemption nor spinning locks (no `CONFIG_PREEMPT_COUNT`): who holds
+/// the CPU in one is not preempted, as in all of its kernel.
+#[test]
+fn a_stall_on_arm64_is_named_with_its_kind_and_its_length() {
+    if !is_ready() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let subject =
+        |(name, kernel)| format!("[[subject]]\nname = \"{name}\"\nkernel = \"{kernel}\"\n");
+    let subjects = ["stock", "rt"].into_iter().zip(KERNELS).map(subject);
+    let subjects: String = subjects.collect();
+    let suite = format!(
+        "name = \"stalls\"\nsummary = \"known\"\nmodules = [\"stall\"]\n{}{subjects}",
+        scope::every_stall()
+    );
+    let suite = &scratch.file("known.toml", suite);
+    for run in scratch.measure(&[suite, "--jobs", "1"]) {
+        let is_rt = run["subject"]["name"] == "rt";
+        let is_counted = |kind: &scope::Kind| ["irqs-off", "softirq"].contains(&kind.name);
+        let hold = |kind: &scope::Kind| match kind {
+            kind if is_rt => kind.rt,
+            kind if is_counted(kind) => kind.stock,
+            _ => Some("no preemption point"),
+        };
+        scope::check_stories(&scratch, &run, &hold);
+        if is_rt {
+            continue;
+        }
+        let surveyed = scope::Surveyed {
+            irq_work: IRQ,
+            way_ns: 1_500,
+            is_there: &is_counted,
+        };
+        scope::check_survey(&scratch, &run, &surveyed);
     }
 }
 
@@ -173,7 +246,7 @@ fn what_needs_x86_is_refused_with_the_reason() {
     let probe = ["--probe", "timer", "-p", "samples=20"];
     let kernel = ["--kernel", KERNELS[1]];
     scratch.measure(&[&probe[..], &kernel].concat());
-    for command in ["survey", "bound"] {
+    for command in ["bound", "arrivals"] {
         let ended = scratch.run(&[command, "r1"]);
         assert_eq!(ended.status, Some(1), "{command}: {}", ended.stderr);
         assert_has(&ended.stderr, &["x86-64 only", "arm64"]);

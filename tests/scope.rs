@@ -6,26 +6,30 @@ use punctual_tests::explained::{check_sum, explain, number, samples};
 use punctual_tests::{Scratch, assert_has, digests, finding, sized, suite};
 use serde_json::Value;
 
+/// Where the interrupt comes in that `stall` asks for.
+const IRQ_WORK: &str = "asm_sysvec_irq_work";
+
 /// A kind of stall.
-struct Kind {
-    name: &'static str,
+pub(super) struct Kind {
+    /// As `stall` calls it.
+    pub(super) name: &'static str,
     /// What the scope must call it on the stock kernels, and on RT; none: it delays no sample
     /// there.
-    stock: Option<&'static str>,
-    rt: Option<&'static str>,
+    pub(super) stock: Option<&'static str>,
+    pub(super) rt: Option<&'static str>,
     /// The function that holds the CPU.
     function: &'static str,
     /// What the survey must call it, and the function that it must count it to.
     surveyed: (&'static str, &'static str),
 }
 
-const KINDS: [Kind; 5] = [
+pub(super) const KINDS: [Kind; 5] = [
     Kind {
         name: "irqs-off",
         stock: Some("interrupts off"),
         rt: Some("interrupts off"),
         function: "stall_irqs_off [stall]",
-        surveyed: ("interrupts off", "asm_sysvec_irq_work"),
+        surveyed: ("interrupts off", IRQ_WORK),
     },
     Kind {
         name: "preempt-off",
@@ -58,7 +62,7 @@ const KINDS: [Kind; 5] = [
 ];
 
 /// Each kind comes with both lengths, in µs.
-const LENGTHS: [i64; 2] = [300, 700];
+pub(super) const LENGTHS: [i64; 2] = [300, 700];
 
 /// The guest's clock and the scope's count of instructions round to a nanosecond each, and the
 /// guest knows its counter's rate to a millionth.
@@ -71,7 +75,7 @@ fn stalls(steps: &str) -> String {
     suite("stalls", subjects, &format!("{modules}{steps}"))
 }
 
-fn timer_step(kind: &str, us: i64) -> String {
+pub(super) fn timer_step(kind: &str, us: i64) -> String {
     format!(
         "[[step]]\nprobe = \"timer\"\nsamples = 30\n\
          stall = {{ kind = \"{kind}\", us = {us}, sample = 20 }}\n"
@@ -86,30 +90,54 @@ fn told(recording: &Value) -> i64 {
 #[test]
 fn a_stall_is_named_with_its_kind_and_its_length() {
     let scratch = Scratch::new();
-    let lengths = |kind: &Kind| LENGTHS.map(|us| timer_step(kind.name, us)).concat();
-    let steps: String = KINDS.iter().map(lengths).collect();
-    let suite = &scratch.file("known.toml", stalls(&steps));
+    let suite = &scratch.file("known.toml", stalls(&every_stall()));
     for run in scratch.measure(&[suite, "--jobs", "1"]) {
-        let subject = run["subject"]["name"].as_str().unwrap();
-        let id = run["id"].as_str().unwrap();
-        let explained = explain(&scratch, &[id, "--sample", "20", "--worst", "10"]);
-        let recordings = run["recordings"].as_array().unwrap();
-        assert_eq!(samples(&explained).len(), recordings.len());
-        for (kind, recordings) in KINDS.iter().zip(recordings.chunks(LENGTHS.len())) {
-            let named = format!("{subject}, {}", kind.name);
-            let hold = if subject == "rt" { kind.rt } else { kind.stock };
-            let besides = recordings
-                .iter()
-                .map(|recording| check_story(&explained, recording, kind, hold, &named));
-            let besides: Vec<Option<i64>> = besides.collect();
-            // What the function does besides is the same: each instruction of what one stall
-            // is longer than the other is found. One switches preemption on at its end, and so
-            // calls the scheduler; the survey, whose section ends before, is exact there, too.
-            if let ([Some(short), Some(long)], true) = (&besides[..], kind.name != "preempt-off") {
-                assert!((short - long).abs() <= ROUNDING_NS, "{named}: {besides:?}");
-            }
+        let is_rt = run["subject"]["name"] == "rt";
+        check_stories(&scratch, &run, &|kind| {
+            if is_rt { kind.rt } else { kind.stock }
+        });
+        let surveyed = Surveyed {
+            irq_work: IRQ_WORK,
+            way_ns: 1_000,
+            // On RT the holder of a spin lock, which sleeps there, can be preempted.
+            is_there: &|kind| !is_rt || kind.name != "spinlock",
+        };
+        check_survey(&scratch, &run, &surveyed);
+    }
+}
+
+/// A step for each kind and length.
+pub(super) fn every_stall() -> String {
+    let lengths = |kind: &Kind| LENGTHS.map(|us| timer_step(kind.name, us)).concat();
+    KINDS.iter().map(lengths).collect()
+}
+
+/// Each stalled sample of such a run has the stall for its culprit, called as `hold` says; none:
+/// it is not late.
+pub(super) fn check_stories(
+    scratch: &Scratch,
+    run: &Value,
+    hold: &dyn Fn(&Kind) -> Option<&'static str>,
+) {
+    let subject = run["subject"]["name"].as_str().unwrap();
+    let id = run["id"].as_str().unwrap();
+    let explained = explain(scratch, &[id, "--sample", "20", "--worst", "10"]);
+    let recordings = run["recordings"].as_array().unwrap();
+    assert_eq!(samples(&explained).len(), recordings.len());
+    assert_eq!(recordings.len(), KINDS.len() * LENGTHS.len());
+    for (kind, recordings) in KINDS.iter().zip(recordings.chunks(LENGTHS.len())) {
+        let named = format!("{subject}, {}", kind.name);
+        let hold = hold(kind);
+        let besides = recordings
+            .iter()
+            .map(|recording| check_story(&explained, recording, kind, hold, &named));
+        let besides: Vec<Option<i64>> = besides.collect();
+        // What the function does besides is the same: each instruction of what one stall
+        // is longer than the other is found. One switches preemption on at its end, and so
+        // calls the scheduler; the survey, whose section ends before, is exact there, too.
+        if let ([Some(short), Some(long)], true) = (&besides[..], kind.name != "preempt-off") {
+            assert!((short - long).abs() <= ROUNDING_NS, "{named}: {besides:?}");
         }
-        check_survey(&scratch, id, recordings, subject == "rt");
     }
 }
 
@@ -158,27 +186,41 @@ fn check_story(
     Some(besides)
 }
 
+/// What a kernel's survey must tell of stalls.
+pub(super) struct Surveyed<'a> {
+    /// Where the interrupt comes in that `stall` asks for.
+    pub(super) irq_work: &'a str,
+    /// How long the way into an interrupt and out of it is at most.
+    pub(super) way_ns: i64,
+    /// Whether a kind of stall is among its places.
+    pub(super) is_there: &'a dyn Fn(&Kind) -> bool,
+}
+
 /// The survey has each stall among its places, to the nanosecond: whatever is in its section
 /// besides is the same for both lengths.
-fn check_survey(scratch: &Scratch, run: &str, recordings: &[Value], rt: bool) {
+pub(super) fn check_survey(scratch: &Scratch, run: &Value, expected: &Surveyed<'_>) {
+    let recordings = run["recordings"].as_array().unwrap();
+    let run = run["id"].as_str().unwrap();
     let ended = scratch.run(&["survey", run, "--quiet", "--json"]);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     let survey: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(survey["mended"], 0, "{run}");
     let places = survey["places"].as_array().unwrap();
     for (kind, recordings) in KINDS.iter().zip(recordings.chunks(LENGTHS.len())) {
-        let (what, function) = kind.surveyed;
+        let (what, function) = match kind.surveyed {
+            (what, IRQ_WORK) => (what, expected.irq_work),
+            known => known,
+        };
         let mut found = places.iter();
         let found = found.find(|place| place["what"] == what && place["function"] == function);
-        // On RT the holder of a spin lock, which sleeps there, can be preempted.
-        if rt && kind.name == "spinlock" {
+        if !(expected.is_there)(kind) {
             assert_eq!(found, None, "{run}");
             continue;
         }
         let found = found.unwrap_or_else(|| panic!("{run}, {}: {places:#?}", kind.name));
         let (longest, sum) = (number(&found["longest_ns"]), number(&found["sum_ns"]));
         let besides = longest - told(&recordings[1]);
-        assert!((0..1_000).contains(&besides), "{run}: {found}");
+        assert!((0..expected.way_ns).contains(&besides), "{run}: {found}");
         // An interrupt's way back depends on what else has come meanwhile.
         if what == "interrupts off" {
             continue;

@@ -8,7 +8,7 @@ mod x86_64;
 use std::ops::Range;
 
 use punctual_model::Architecture;
-use punctual_trace::{Arch, Block};
+use punctual_trace::{Arch, Block, Insn};
 
 use crate::decode::Decoded;
 use crate::names::CodeKind;
@@ -21,8 +21,10 @@ pub struct Code {
     pub arch: Arch,
     /// Why a kernel of this release with these boot arguments is not understood, if it is not.
     pub refusal: fn(&str, &str) -> Option<String>,
-    /// Understands a block.
-    pub decode: fn(&Block, &Symbols) -> Decoded,
+    /// Understands a block, behind these instructions of the same function, where they are known.
+    pub decode: fn(&Block, &[Insn], &Symbols) -> Decoded,
+    /// How many bytes of them it is to be given: 0 where each instruction is understood by itself.
+    pub looks_back: u64,
     /// Where a kernel's file takes the place of the preemption count into a register: how far
     /// behind its begin, and the number of the register.
     pub pointers: fn(&[u8]) -> Vec<(u64, u8)>,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The blocks of a trace, understood and named.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use punctual_trace::Block;
+use punctual_trace::{Block, Insn};
 
 use crate::decode::{Counted, Decoded, Op};
-use crate::names::{Func, Names};
+use crate::names::{Func, KERNEL, Names};
 
 /// The blocks of a trace, understood and named.
 #[derive(Debug)]
@@ -22,6 +22,9 @@ pub struct Blocks<'s> {
     pointers: HashMap<Func, u64>,
     /// What number each name's code puts into a register.
     numbers: HashMap<(Func, u8), i64>,
+    /// The kernel's instructions, by their addresses, where blocks are not understood by
+    /// themselves: QEMU ends one anywhere when a timer is due.
+    insns: BTreeMap<u64, Insn>,
 }
 
 /// What a block of the kernel's tracer begins.
@@ -56,12 +59,14 @@ impl<'s> Blocks<'s> {
             notes: Vec::new(),
             pointers: HashMap::new(),
             numbers: HashMap::new(),
+            insns: BTreeMap::new(),
         }
     }
 
     /// Takes note of a further block.
     pub fn learn(&mut self, block: &Block) {
-        let mut decoded = Decoded::of(block, self.names.symbols());
+        let before = self.before(block);
+        let mut decoded = Decoded::of(block, &before, self.names.symbols());
         let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
         let (func, is_first) = self.names.at(decoded.start, &bytes);
         self.resolve(func, &mut decoded);
@@ -71,9 +76,33 @@ impl<'s> Blocks<'s> {
         self.decoded.push(decoded);
     }
 
+    /// What was met before of the code that leads to a block, up to the begin of its function.
+    fn before(&mut self, block: &Block) -> Vec<Insn> {
+        let (symbols, far) = (self.names.symbols(), self.names.code().looks_back);
+        let start = block.insns.first().map_or(0, |insn| insn.address);
+        let begin = symbols.at(start).map(|(_, behind)| start - behind);
+        let (Some(begin), true) = (begin, start >= KERNEL && far > 0) else {
+            return Vec::new();
+        };
+        let begin = begin.max(start.saturating_sub(far));
+        let mut before: Vec<Insn> = Vec::new();
+        for (address, insn) in self.insns.range(begin..start).rev() {
+            let next = before.last().map_or(start, |next| next.address);
+            if address + insn.bytes.len() as u64 != next {
+                break;
+            }
+            before.push(insn.clone());
+        }
+        before.reverse();
+        let own = block.insns.iter().map(|insn| (insn.address, insn.clone()));
+        self.insns.extend(own);
+        before
+    }
+
     /// What registers have is that which the same function has put there, be it in another block:
     /// the place of the preemption count, or the number by which that is changed.
     fn resolve(&mut self, func: Func, decoded: &mut Decoded) {
+        let by_register = self.names.text(func).starts_with("__local_bh_");
         let pointers = self.pointers.entry(func).or_default();
         *pointers |= self.names.symbols().pointers(decoded.start);
         decoded.ops.retain_mut(|(_, op)| match *op {
@@ -95,7 +124,9 @@ impl<'s> Blocks<'s> {
                     (Counted::PreemptBy(_, false), Some(number)) => Op::Preempt(-number),
                     _ => counted.into(),
                 };
-                *pointers & 1 << register != 0
+                // By how much is in a register in one function only; others add to something else.
+                let is_known = !matches!(*op, Op::PreemptBy) || by_register;
+                *pointers & 1 << register != 0 && is_known
             }
             _ => true,
         });

@@ -2,8 +2,8 @@
 //! What instructions do, as far as it decides who may run: in terms that all architectures
 //! share. Which instruction does what is known to [`crate::arch`].
 
-use punctual_trace::Block;
 use punctual_trace::marker::Marker;
+use punctual_trace::{Block, Insn};
 
 use crate::symbols::Symbols;
 
@@ -115,9 +115,9 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Understands a block of the guest with these symbols.
-    pub fn of(block: &Block, symbols: &Symbols) -> Self {
-        (symbols.code().decode)(block, symbols)
+    /// Understands a block of the guest with these symbols, behind these instructions.
+    pub fn of(block: &Block, before: &[Insn], symbols: &Symbols) -> Self {
+        (symbols.code().decode)(block, before, symbols)
     }
 
     /// Where an instruction is.

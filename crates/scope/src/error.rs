@@ -18,9 +18,9 @@ pub enum ScopeError {
     Host(String),
     /// Its guest has another processor.
     #[error(
-        "whole runs are followed on x86-64 only, and this one is of {0}: `explain` tells of its samples"
+        "{0} is of {1}, of which this is not told, on x86-64 only: `explain` tells of its samples"
     )]
-    Architecture(Architecture),
+    Architecture(String, Architecture),
     /// Its kernel is not understood.
     #[error("{0} cannot be explained, surveyed or bounded: {1}")]
     NotUnderstood(String, String),

@@ -374,6 +374,7 @@ pub fn survey(
     cancel: &AtomicBool,
     on: OnEvent,
 ) -> Result<(Survey, String), ScopeError> {
+    Repeater::check_sections_are_known(run, machine)?;
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;

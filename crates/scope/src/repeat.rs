@@ -84,6 +84,33 @@ impl Repeater {
         Ok(machine)
     }
 
+    /// An error where a run's guest has another processor than those of which periods and delays
+    /// are held against known answers.
+    pub fn check_delays_are_known(run: &Run, machine: &Machine) -> Result<(), ScopeError> {
+        match machine.kernel.architecture {
+            Architecture::Amd64 => Ok(()),
+            other @ Architecture::Arm64 => Err(ScopeError::Architecture(run.id.clone(), other)),
+        }
+    }
+
+    /// An error where what is off in a whole run is not followed well enough to be told: an arm64
+    /// kernel counts preemption in its threads, by a register that may be another's by then.
+    pub(crate) fn check_sections_are_known(run: &Run, machine: &Machine) -> Result<(), ScopeError> {
+        let counts = !run
+            .provenance
+            .as_ref()
+            .is_some_and(|known| known.preemption.is_cooperative());
+        match machine.kernel.architecture {
+            Architecture::Arm64 if counts => Err(ScopeError::NotUnderstood(
+                run.id.clone(),
+                "of arm64 kernels that count preemption, as PREEMPT_RT does, `explain` tells, and \
+                 `survey` does not yet"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The names of a machine's kernel, from the very guest that is resumed; kept.
     pub fn symbols(&self, machine: &Machine, cancel: &AtomicBool) -> Result<Symbols, ScopeError> {
         let path = self.cache.join("symbols").join(self.bench.key(machine));
@@ -320,11 +347,6 @@ impl Repeater {
         take: &mut (dyn FnMut(&Item) + Send),
         follow: &mut dyn FnMut(&VirtualBench) -> Result<T, ScopeError>,
     ) -> Result<T, ScopeError> {
-        // Whole runs of arm64 are not held against known answers yet.
-        let architecture = machine.kernel.architecture;
-        if architecture != Architecture::Amd64 {
-            return Err(ScopeError::Architecture(architecture));
-        }
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         let over = Arc::new(AtomicBool::new(false));

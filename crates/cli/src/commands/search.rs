@@ -231,7 +231,7 @@ impl Search {
         if machine.kernel.architecture.is_foreign() {
             let (kernel, architecture) = (&self.kernel, machine.kernel.architecture);
             return Err(UsageError(format!(
-                "{kernel} is a kernel for {architecture}: what is switched off is known of x86-64 only"
+                "{kernel} is a kernel for {architecture}: programs of system calls are run on x86-64 only"
             ))
             .into());
         }

@@ -6,7 +6,7 @@
 //! disassembler would tell all the others, too, and nothing more about these.
 
 use punctual_trace::marker::Marker;
-use punctual_trace::{Arch, Block};
+use punctual_trace::{Arch, Block, Insn};
 
 use super::Code;
 use crate::decode::{Counted, Decoded, Op, Transfer};
@@ -18,6 +18,7 @@ pub static CODE: Code = Code {
     arch: Arch::Aarch64,
     refusal,
     decode: decoded,
+    looks_back: 4 * 32,
     pointers,
     count_place,
     functions: &[
@@ -511,13 +512,42 @@ fn may_fault(word: u32) -> bool {
     word & 0x0a00_0000 == 0x0800_0000 || word & !0x1f == 0xd50b_7420
 }
 
-fn decoded(block: &Block, symbols: &Symbols) -> Decoded {
+/// How many instructions before a block tell what it stores: a load, what is added, and what is
+/// between them.
+const LEAD: usize = 4;
+
+fn word(insn: &Insn) -> u32 {
+    <[u8; 4]>::try_from(insn.bytes.as_slice()).map_or(0, u32::from_le_bytes)
+}
+
+/// A reader that has read what leads to a block: a count that was loaded there is stored here.
+/// All of the code that switches threads is one piece; into other code somebody may have jumped,
+/// so that what a register was given for other things is not taken for known.
+fn reader(block: &Block, before: &[Insn], symbols: &Symbols) -> Reader {
     let start = block.insns.first().map_or(0, |insn| insn.address);
     let symbol = symbols.at(start).map(|(symbol, _)| symbol.name.as_str());
-    let mut reader = Reader::new(symbol == Some(CODE.switch), symbols.count_place());
+    let switches = symbol == Some(CODE.switch);
+    let mut reader = Reader::new(switches, symbols.count_place());
+    let lead = if switches { before.len() } else { LEAD };
+    for insn in &before[before.len().saturating_sub(lead)..] {
+        reader.read(0, word(insn), &insn.bytes);
+    }
+    reader.ops.clear();
+    if !switches {
+        for value in &mut reader.values {
+            if *value == Value::Other {
+                *value = Value::Unknown;
+            }
+        }
+    }
+    reader
+}
+
+fn decoded(block: &Block, before: &[Insn], symbols: &Symbols) -> Decoded {
+    let mut reader = reader(block, before, symbols);
     let (mut insns, mut last, mut pauses) = (Vec::new(), 0, false);
     for (insn, number) in block.insns.iter().zip(0..) {
-        let word = <[u8; 4]>::try_from(insn.bytes.as_slice()).map_or(0, u32::from_le_bytes);
+        let word = word(insn);
         let displacement = Access::of(word).map_or(0, |access| access.offset);
         insns.push((insn.address, displacement as u64));
         reader.read(number, word, &insn.bytes);
@@ -525,7 +555,7 @@ fn decoded(block: &Block, symbols: &Symbols) -> Decoded {
         last = word;
     }
     Decoded {
-        start,
+        start: block.insns.first().map_or(0, |insn| insn.address),
         insns,
         ops: reader.ops,
         last: transfer(last),

@@ -66,14 +66,22 @@ fn no_other_file_names_a_register_or_an_instruction() {
 
 /// Instructions of arm64, one after the other, from the begin of this function on.
 fn ops(function: &str, words: &[u32]) -> (Vec<(u32, Op)>, Transfer) {
+    ops_behind(function, &[], words)
+}
+
+/// The same of a block that others lead to, of the same function from its begin on.
+fn ops_behind(function: &str, before: &[u32], words: &[u32]) -> (Vec<(u32, Op)>, Transfer) {
     let kallsyms = format!("ffff800080010000 T _text\nffff800080020000 t {function}\n");
     let symbols = Symbols::parse(Architecture::Arm64, &kallsyms).unwrap();
-    let insns = words.iter().zip(0..).map(|(word, number)| Insn {
-        address: 0xffff_8000_8002_0000 + 4 * number,
-        bytes: word.to_le_bytes().to_vec(),
-    });
-    let (number, insns) = (0, insns.collect());
-    let decoded = Decoded::of(&Block { number, insns }, &symbols);
+    let all = before.iter().chain(words).zip(0..);
+    let mut all: Vec<Insn> = all
+        .map(|(word, number)| Insn {
+            address: 0xffff_8000_8002_0000 + 4 * number,
+            bytes: word.to_le_bytes().to_vec(),
+        })
+        .collect();
+    let (number, insns) = (0, all.split_off(before.len()));
+    let decoded = Decoded::of(&Block { number, insns }, &all, &symbols);
     (decoded.ops, decoded.last)
 }
 
@@ -117,6 +125,40 @@ fn what_arm64_masks_and_counts_is_seen_and_nothing_else() {
     assert_eq!(last, Transfer::Return);
 }
 
+/// QEMU ends a block anywhere when a timer is due: wherever that is, the same is seen.
+#[test]
+fn a_block_that_ends_anywhere_hides_nothing() {
+    let lock = [
+        0xd538_4102, // mrs x2, sp_el0
+        0xb940_0841, // ldr w1, [x2, #8]
+        0x1100_0421, // add w1, w1, #0x1
+        0xb900_0841, // str w1, [x2, #8]
+    ];
+    let switch = [
+        0xd281_840a, // mov x10, #0xc20
+        0x8b0a_0008, // add x8, x0, x10
+        0x9100_03e9, // mov x9, sp
+        0xa881_5113, // stp x19, x20, [x8], #16
+        0xa881_251d, // stp x29, x9, [x8], #16
+    ];
+    let leave = Op::LeaveStack(0xc30);
+    let up = Op::At(2, Counted::Preempt(1));
+    let known: [(&str, &[u32], Op); 2] = [("any", &lock, up), ("cpu_switch_to", &switch, leave)];
+    for (function, words, op) in known {
+        for end in 1..words.len() {
+            let (before, rest) = words.split_at(end);
+            let (found, _) = ops_behind(function, before, rest);
+            assert_eq!(
+                found.last().map(|(_, op)| *op),
+                Some(op),
+                "{function}, {end}"
+            );
+        }
+    }
+    // Who jumps there comes with another register.
+    assert_eq!(ops("any", &lock[3..]).0, []);
+}
+
 /// Code like that of RT's `__rt_mutex_slowlock_locked`: a register that has had the task's place
 /// is given another one in the same block. What compares only gives it nothing.
 #[test]
@@ -155,7 +197,9 @@ fn where_an_arm64_kernel_counts_is_told_by_its_image() {
             bytes: word.to_le_bytes().to_vec(),
         });
         let (number, insns) = (0, insns.collect());
-        Decoded::of(&Block { number, insns }, &symbols).ops.len()
+        Decoded::of(&Block { number, insns }, &[], &symbols)
+            .ops
+            .len()
     };
     // mrs x2, sp_el0; ldr w1, [x2, #8]; add w1, w1, #0x1; str w1, [x2, #8]
     let image = [0xd538_4102, 0xb940_0841, 0x1100_0421, 0xb900_0841];

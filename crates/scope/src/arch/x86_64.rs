@@ -16,7 +16,8 @@ use crate::symbols::Symbols;
 pub static CODE: Code = Code {
     arch: Arch::X86_64,
     refusal: |_, _| None,
-    decode: decoded,
+    decode: |block, _, symbols| understood(block, preempt_count(symbols)),
+    looks_back: 0,
     // It is packed; and what holds the place does so for a few instructions.
     pointers: |_| Vec::new(),
     count_place: |_| None,
@@ -87,10 +88,6 @@ pub fn is_interrupt(function: &str) -> bool {
 fn preempt_count(symbols: &Symbols) -> Option<u64> {
     let own = symbols.variable("__preempt_count");
     own.or_else(|| symbols.variable("pcpu_hot").map(|place| place + 8))
-}
-
-fn decoded(block: &Block, symbols: &Symbols) -> Decoded {
-    understood(block, preempt_count(symbols))
 }
 
 /// Understands a block. `preempt_count` is where that count is in each CPU's own area.
