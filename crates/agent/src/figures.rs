@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// The text that precedes the number: the first in its line.
+    /// The text that precedes the number, each time that it is there.
     pub after: Option<String>,
-    /// The text that follows the number: the first in its line.
+    /// The text that follows the number, each time that it is there.
     pub before: Option<String>,
     /// The number's unit.
     pub unit: Unit,
@@ -31,6 +31,16 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// How it is written, the longest first.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Ns => &["nsecs", "nsec", "ns"],
+            Self::Us => &["usecs", "usec", "us", "µs", "μs"],
+            Self::Ms => &["msecs", "msec", "ms"],
+            Self::S => &["seconds", "secs", "sec", "s"],
+        }
+    }
+
     /// How many digits behind the point a nanosecond has.
     fn digits(self) -> usize {
         match self {
@@ -63,51 +73,81 @@ impl Figure {
         }
     }
 
-    /// Its values in what was printed, one for each line that has one.
-    pub fn values(&self, output: &str) -> Vec<Nanos> {
-        output.lines().filter_map(|line| self.value(line)).collect()
+    /// Its values in what was printed, in their order; an error is the line of which a number
+    /// cannot be told for sure: none of them is left out.
+    pub fn values(&self, output: &str) -> Result<Vec<Nanos>, String> {
+        let mut values = Vec::new();
+        for line in output.lines() {
+            let text = self.after.as_ref().or(self.before.as_ref());
+            let places = text.map(|text| line.match_indices(text.as_str()));
+            for (at, text) in places.into_iter().flatten() {
+                let value = match self.after {
+                    Some(_) => self.value_of(&line[at + text.len()..]),
+                    None => self.value_before(&line[..at]),
+                };
+                values.push(value.ok_or_else(|| line.trim().to_owned())?);
+            }
+        }
+        Ok(values)
     }
 
-    fn value(&self, line: &str) -> Option<Nanos> {
-        let is_of_number = |letter: char| letter.is_ascii_digit() || ".-".contains(letter);
-        let number = match (&self.after, &self.before) {
-            (Some(text), _) => {
-                let rest = line.split_once(text)?.1.trim_start();
-                let end = rest.find(|letter| !is_of_number(letter));
-                &rest[..end.unwrap_or(rest.len())]
-            }
-            (None, Some(text)) => {
-                let rest = line.split_once(text)?.0.trim_end();
-                let begin = rest.rfind(|letter| !is_of_number(letter));
-                // The letter before it may be of several bytes.
-                let begin =
-                    begin.map(|at| at + rest[at..].chars().next().map_or(0, char::len_utf8));
-                &rest[begin.unwrap_or(0)..]
-            }
-            (None, None) => return None,
-        };
-        nanos(number.trim_end_matches('.'), self.unit.digits())
+    /// The number that a text begins with; none where its unit is another one.
+    fn value_of(&self, rest: &str) -> Option<Nanos> {
+        let mut words = rest.trim_start().splitn(2, char::is_whitespace);
+        let word = words.next()?;
+        let word = word.split(CLOSES).next()?.trim_end_matches([',', '.']);
+        let names = self.unit.names();
+        let bare = names.iter().find_map(|name| word.strip_suffix(name));
+        let next = words.next().unwrap_or_default().split_whitespace().next();
+        let next = next.map(|next| next.trim_end_matches([',', '.', ';', ')']));
+        let is_other = |next: &str| UNITS.contains(&next) && !names.contains(&next);
+        if bare.is_none() && next.is_some_and(is_other) {
+            return None;
+        }
+        nanos(bare.unwrap_or(word), self.unit.digits())
+    }
+
+    /// The number that a text ends with.
+    fn value_before(&self, rest: &str) -> Option<Nanos> {
+        let opens = |letter: char| letter.is_whitespace() || OPENS.contains(&letter);
+        let word = rest.trim_end().rsplit(opens).next()?;
+        nanos(word, self.unit.digits())
     }
 }
+
+/// What may stand right before a number, and right behind one.
+const OPENS: [char; 8] = ['=', ':', '(', '[', '{', '|', '"', '\''];
+const CLOSES: [char; 8] = [';', ':', ')', ']', '}', '|', '"', '\''];
+
+/// How units of time are written.
+const UNITS: [&str; 15] = [
+    "ns", "nsec", "nsecs", "us", "µs", "μs", "usec", "usecs", "ms", "msec", "msecs", "s", "sec",
+    "secs", "seconds",
+];
 
 /// A decimal number, of which so many digits behind the point are a nanosecond's and the further
 /// ones are cut off.
 fn nanos(number: &str, digits: usize) -> Option<Nanos> {
     let (sign, number) = match number.strip_prefix('-') {
         Some(number) => (-1, number),
-        None => (1, number),
+        None => (1, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (number, exponent) = match number.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, exponent.parse::<i8>().ok()?),
+        None => (number, 0),
     };
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !is_number(whole) || !is_number(part) {
         return None;
     }
-    let part: String = part
-        .chars()
+    let point = whole.len() as i64 + i64::from(exponent) + digits as i64;
+    let all = whole.chars().chain(part.chars());
+    let kept = all
         .chain(std::iter::repeat('0'))
-        .take(digits)
-        .collect();
-    let value: i64 = format!("{whole}{part}").parse().ok()?;
+        .take(point.max(0) as usize);
+    let kept: String = std::iter::once('0').chain(kept).collect();
+    let value: i64 = kept.parse().ok()?;
     Some(Nanos(sign * value))
 }
 
@@ -115,17 +155,22 @@ fn nanos(number: &str, digits: usize) -> Option<Nanos> {
 mod tests {
     use super::*;
 
-    fn values(figure: &str, output: &str) -> Vec<i64> {
+    fn read(figure: &str, output: &str) -> Result<Vec<i64>, String> {
         let figure: Figure = toml::from_str(figure).unwrap();
         figure.check("x").unwrap();
-        figure.values(output).iter().map(|value| value.0).collect()
+        let values = figure.values(output)?;
+        Ok(values.iter().map(|value| value.0).collect())
+    }
+
+    fn values(figure: &str, output: &str) -> Vec<i64> {
+        read(figure, output).unwrap()
     }
 
     #[test]
     fn numbers_are_found_beside_their_text() {
-        let output = "start\nmax_ns 1234 of 9\nmax_ns: no\nmax_ns -5.\n µ7.25us mean\n";
+        let output = "start\nmax_ns 1234 of 9\nmax_ns: no\nmax_ns -5. max_ns 7ns\n m=7.25us mean\n";
         let after = "after = \"max_ns \"\nunit = \"ns\"";
-        assert_eq!(values(after, output), [1_234, -5]);
+        assert_eq!(values(after, output), [1_234, -5, 7]);
         assert_eq!(
             values("before = \"us mean\"\nunit = \"us\"", output),
             [7_250]
@@ -135,10 +180,39 @@ mod tests {
             ["ns", "us", "ms", "s"].map(after).concat(),
             [1, 1_500, 1_500_400, 1_500_400_000]
         );
-        let none = values("after = \"x\"\nunit = \"s\"", "x1-2\nx\nx.\nx1.2.3\n");
-        assert!(none.is_empty(), "{none:?}");
-        let too_large = "x99999999999999999999";
-        assert!(values("after = \"x\"\nunit = \"ns\"", too_large).is_empty());
+    }
+
+    #[test]
+    fn a_number_is_read_as_it_is_meant_or_not_at_all() {
+        let us = |output: &str| read("after = \"lat \"\nunit = \"us\"", output);
+        // What `%g` prints from a million on.
+        assert_eq!(us("lat 1.2e+06 us").unwrap(), [1_200_000_000]);
+        assert_eq!(us("lat 1.25e-01, next").unwrap(), [125]);
+        assert_eq!(us("lat 5 us lat 2000 us").unwrap(), [5_000, 2_000_000]);
+        assert_eq!(us("lat 5µs; lat 6").unwrap(), [5_000, 6_000]);
+        for wrong in [
+            "lat 2,000 us",
+            "lat 1_000 us",
+            "lat 0x7d0",
+            "lat 2 ms",
+            "lat 2ms",
+            "lat 12k",
+            "lat inf us",
+            "lat nan",
+            "lat timeout",
+            "lat 99999999999999999999999",
+            "lat 1-2",
+            "lat ",
+            "lat .",
+            "lat 1.2.3",
+            "lat 1e200",
+        ] {
+            let output = format!("lat 5 us\n{wrong}\nlat 7 us\n");
+            assert_eq!(us(&output), Err(wrong.trim().to_owned()));
+        }
+        let before = |output: &str| read("before = \" us late\"\nunit = \"us\"", output);
+        assert_eq!(before("1.2e+06 us late").unwrap(), [1_200_000_000]);
+        assert!(before("2,000 us late").is_err() && before("0x7d0 us late").is_err());
     }
 
     #[test]

@@ -242,7 +242,14 @@ impl App {
     /// A figure that the program printed, each time one sample, at the moment when it ended: when
     /// it printed them nobody has noted.
     fn of_figure(&self, name: &str, figure: &Figure, ran: &Ran) -> Result<Recording, Reason> {
-        let values = figure.values(&ran.output);
+        let values = figure.values(&ran.output).map_err(|line| {
+            format!(
+                "{}: the figure {name} cannot be read {} in its line \"{line}\": expected a number \
+                 such as 1200 or 1.2e3, and no other unit",
+                self.run.join(" "),
+                figure.place()
+            )
+        })?;
         if values.is_empty() {
             return Err(format!(
                 "{}: the figure {name} is not in its output: no line has a number {}; {}",
@@ -433,6 +440,8 @@ impl Ran {
             Some(format!(
                 "its thread {name} slept in the end, and no timer was to wake it"
             ))
+        } else if self.stopped.is_none() && self.outlived_by > 0 {
+            Some("the program ended before what it left in the background, which was killed".into())
         } else {
             None
         }
