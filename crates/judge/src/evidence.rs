@@ -7,8 +7,10 @@ use punctual_model::amount::against_step;
 use punctual_model::digest::digest;
 use punctual_model::imported;
 use punctual_model::limit::Figure;
+use punctual_model::plan::IDLE;
 use punctual_model::quantiles::supports;
 use punctual_model::record::Unsupported;
+use punctual_model::recording::Work;
 use punctual_model::run::{Run, State};
 use punctual_model::{Fact, Nanos, Plan, Quantiles, Recording, RecordingKey};
 use toml::Value;
@@ -255,7 +257,27 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     }
     absent_cpus(run, plan, own)
         .or_else(|| beside_the_plan(plan, own))
+        .or_else(|| beside_no_load(run, plan, own))
         .or_else(|| beyond_the_kernel(run))
+}
+
+/// That nothing is known of the load's work in a step under load, or that there was next to none:
+/// none of its workers counted anything, or took a hundredth of the time.
+fn beside_no_load(run: &Run, plan: &Plan, recording: &Recording) -> Option<String> {
+    let step = plan.steps.get(recording.key.step as usize)?;
+    let load = &step.load;
+    if load == IDLE {
+        return None;
+    }
+    let all = run.work(recording);
+    if all.is_empty() {
+        return Some(format!(
+            "nothing is known of what load {load} did beside it"
+        ));
+    }
+    let is_idle = |one: &Work| one.amount == 0 && i128::from(one.cpu.0) * 100 <= one.span.0.into();
+    let did_nothing = all.iter().all(is_idle);
+    did_nothing.then(|| format!("load {load} did next to nothing beside it"))
 }
 
 /// That a recording is not what its step asks for.

@@ -133,6 +133,7 @@ impl Maker {
         let steps: String = cpus.iter().map(step).collect();
         run.plan = format!("seed = {seed}\n{steps}[loads.stress]\nsummary = \"\"\n");
         run.recordings.clear();
+        synthetic::work_in(&mut run, cpus.len() as u32);
         for (values, number) in taken.iter().zip(0..) {
             run.recordings
                 .push(recording(values, number, cpus[number as usize]));

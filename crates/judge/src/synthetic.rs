@@ -46,7 +46,8 @@ pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
             work: vec![Work {
                 worker: "ls".into(),
                 rounds: 1,
-                amount: values.len() as u64,
+                // None is not for want of a load.
+                amount: values.len().max(1) as u64,
                 unit: "lines".into(),
                 cpu: Nanos::from_millis(values.len() as i64 / 2),
                 span: Nanos::from_millis(values.len() as i64),
@@ -60,6 +61,18 @@ pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
         console: String::new(),
         arrivals: Vec::new(),
     }
+}
+
+/// The load's work, in each of so many steps of such a run.
+#[cfg(test)]
+pub(crate) fn work_in(run: &mut Run, steps: u32) {
+    let first = run.steps.remove(0);
+    run.steps = (0..steps)
+        .map(|step| StepRecord {
+            step,
+            ..first.clone()
+        })
+        .collect();
 }
 
 /// The recording of such a run, with the first `keep` samples kept and all counted.

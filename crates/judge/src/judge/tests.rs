@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use punctual_model::arrivals::Arrivals;
-use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::recording::OBSERVED;
 use punctual_model::run::State;
 use punctual_model::{Fact, Finding, MachineRecord};
@@ -130,6 +130,33 @@ fn who_looked_for_longer_or_missed_less_than_can_be_says_nothing() {
         late(0).reason(),
         "rt-1 (seed 1): it says that it missed 0 periods, at least 3 by its samples"
     );
+}
+
+#[test]
+fn a_load_that_did_nothing_or_of_which_nothing_is_known_is_a_gap() {
+    let told = |change: &dyn Fn(&mut StepRecord)| {
+        let mut all = runs("rt", 5);
+        change(&mut all[2].steps[0]);
+        let answer = only(WORST, &all);
+        assert_eq!(answer.fitness, Fitness::Undecided);
+        answer.reason()
+    };
+    assert_eq!(
+        told(&|step| step.work.clear()),
+        "rt-3 (seed 3): nothing is known of what load stress did beside it"
+    );
+    // What is started, and waits for a minute, takes a thousandth of the time.
+    let lazy = told(&|step| {
+        (step.work[0].amount, step.work[0].cpu) = (0, Nanos(step.work[0].span.0 / 1_000));
+    });
+    assert_eq!(
+        lazy,
+        "rt-3 (seed 3): load stress did next to nothing beside it"
+    );
+    // Who compiles for longer than the step is at work.
+    let mut all = runs("rt", 5);
+    all[2].steps[0].work[0].amount = 0;
+    assert_eq!(only(WORST, &all).fitness, Fitness::Fit);
 }
 
 #[test]
@@ -781,6 +808,7 @@ fn of_steps(seed: u64, steps: &[(i64, bool)]) -> Run {
     };
     let steps_toml: String = steps.iter().map(step).collect();
     run.plan = format!("seed = {seed}\n{steps_toml}[loads.stress]\nsummary = \"\"\n");
+    synthetic::work_in(&mut run, steps.len() as u32);
     for ((cpu, is_there), number) in steps.iter().zip(0..) {
         if !is_there {
             run.unsupported.push(Unsupported {
