@@ -99,7 +99,7 @@ pub struct Command {
     /// Above which value it ends (`-b`), in the unit of the values; `None` where it does not.
     pub break_above: Option<u64>,
     /// By how much longer each thread's interval is than that of the thread before (`-d`), in
-    /// microseconds: 500, where nothing is said, at most.
+    /// microseconds: 500, where nothing is said, at most; 0 with a histogram.
     pub distance_us: u64,
 }
 
@@ -154,6 +154,10 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
         }
     }
     command.threads = command.threads.filter(|_| !is_smp);
+    if command.bins.is_some() {
+        // "Same interval on CPUs".
+        command.distance_us = 0;
+    }
     Ok(Some(command))
 }
 
@@ -315,7 +319,7 @@ mod tests {
                 priority: None,
                 threads: None,
                 break_above: None,
-                distance_us: 500,
+                distance_us: 0,
             }
         );
         for four in ["-t4", "-t 4 -a", "--threads=4 -a 0-3"] {

@@ -12,12 +12,14 @@ mod known;
 mod lines;
 mod results;
 mod rtla;
+mod whole;
 
 use crate::cyclictest_command::{self, Command};
 use crate::{
     FormatError, cyclictest_histogram, cyclictest_json, jitterdebugger, latmus, xenomai_latency,
 };
 use results::{Form, check_alone, second};
+use whole::{cut_short, few_of, short_of_time, uneven};
 
 pub use counted::{Counted, Distribution, Range};
 pub use encoding::decode;
@@ -336,69 +338,6 @@ fn of_cyclictest(results: cyclictest_json::Results, above: &str) -> Result<Forei
     })
 }
 
-/// Why there are fewer cycles than the command line asks for. All threads end with the first
-/// that has its number.
-fn cut_short(counted: &[Counted], command: &Command) -> Option<String> {
-    let first = counted.first()?;
-    let above = |one: &Counted| {
-        let (max, most) = (u64::try_from(one.max?).ok()?, command.break_above?);
-        (max > most).then(|| format!("a sample of {max} ends it, by -b {most} in its command line"))
-    };
-    if let Some(broken) = counted.iter().find_map(above) {
-        return Some(broken);
-    }
-    let most = counted.iter().map(|one| one.count).max().unwrap_or(0);
-    let taken = u128::from(first.count) * u128::from(command.interval_us);
-    let is_whole = |seconds: u64| taken * 10 >= u128::from(seconds) * 9_000_000;
-    let is_counted = command.loops.is_some_and(|loops| most >= loops);
-    let is_timed = command.seconds.is_some_and(is_whole);
-    if let Some(loops) = command.loops.filter(|_| !is_counted && !is_timed) {
-        return Some(format!("{most} cycles, and -l {loops} in its command line"));
-    }
-    if let Some(seconds) = command.seconds.filter(|_| !is_counted && !is_timed) {
-        let (count, interval) = (first.count, command.interval_us);
-        return Some(format!(
-            "{count} cycles each {interval} us, and -D {seconds} s in its command line"
-        ));
-    }
-    let few = (0_u64..).zip(counted).find(|(number, one)| {
-        let interval = u128::from(command.distance_us) * u128::from(*number);
-        let interval = interval.saturating_add(command.interval_us.into());
-        u128::from(one.count)
-            .saturating_mul(interval)
-            .saturating_mul(2)
-            < taken
-    });
-    few.map(|(_, one)| few_of(one, most))
-}
-
-/// That a thread has far fewer samples than another, as one that has died.
-fn few_of(one: &Counted, most: u64) -> String {
-    format!(
-        "{} has {} samples where another has {most}",
-        one.variant, one.count
-    )
-}
-
-/// That one of several threads that measure for the same time has less than half of it.
-fn uneven(counted: &[Counted]) -> Option<String> {
-    let stage = |one: &Counted| {
-        one.variant
-            .split_once(' ')
-            .map(|(_, stage)| stage.to_owned())
-    };
-    // A thread's own number is no stage.
-    let stage = |one: &Counted| stage(one).filter(|stage| stage.parse::<u64>().is_err());
-    let time = |one: &Counted| u128::from(one.count) * u128::from(one.interval_us.unwrap_or(1));
-    counted.iter().find_map(|one| {
-        let alike = counted.iter().filter(|other| {
-            stage(other) == stage(one) && other.interval_us.is_some() == one.interval_us.is_some()
-        });
-        let longest = alike.max_by_key(|other| time(other))?;
-        (time(one).saturating_mul(2) < time(longest)).then(|| few_of(one, longest.count))
-    })
-}
-
 fn of_thread(index: usize, thread: cyclictest_json::Thread, bins: Option<u64>) -> Counted {
     let variant = match thread.cpu {
         cyclictest_json::UNKNOWN => format!("thread {index}"),
@@ -637,8 +576,10 @@ fn of_latmus(results: latmus::Results) -> Result<Foreign, FormatError> {
         results.period_us,
         Some(results.seconds).filter(|seconds| *seconds > 0),
     )?;
+    let periods = u128::from(counted.count) + u128::from(results.overruns);
     checked(Foreign {
         program: "latmus",
+        cut_short: short_of_time(&counted, periods, results.period_us, results.seconds),
         version: Some(results.version),
         system: linux_version(&results.kernel),
         seconds: Some(results.seconds),
@@ -688,9 +629,12 @@ fn of_xenomai(results: xenomai_latency::Results) -> Result<Foreign, FormatError>
     let is_short = |asked: &u64| u128::from(results.seconds) * 10 < u128::from(*asked) * 9;
     let cut_short = results.asked_seconds.filter(is_short);
     let seconds = results.seconds;
+    let cut_short = cut_short.map(|asked| format!("{seconds} s of {asked} s"));
+    let periods = u128::from(counted.count) + u128::from(results.overruns);
+    let few = short_of_time(&counted, periods, results.period_us, seconds);
     checked(Foreign {
         program: "xenomai latency",
-        cut_short: cut_short.map(|asked| format!("{seconds} s of {asked} s")),
+        cut_short: cut_short.or(few),
         seconds: Some(results.seconds),
         unit_ns: Some(1),
         period_us: Some(results.period_us).filter(|period| *period > 0),

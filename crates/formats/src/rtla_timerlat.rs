@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `rtla timerlat hist` prints.
 
+use std::collections::BTreeSet;
+
 use crate::cyclictest_command::duration;
 use crate::foreign::counted::printed_mean;
 use crate::{FormatError, hours_minutes_seconds};
@@ -53,6 +55,12 @@ pub struct Asked {
     pub priority: Option<u64>,
     /// Whether values are nanoseconds (`-n`).
     pub nanoseconds: Option<bool>,
+    /// The CPUs (`-c`), where they are named.
+    pub cpus: Option<BTreeSet<u32>>,
+    /// At which latency of a thread it stops (`-T`, `-a`), in microseconds.
+    pub stop_us: Option<u64>,
+    /// At which latency of an interrupt it stops (`-i`, `-a`), in microseconds.
+    pub stop_irq_us: Option<u64>,
 }
 
 /// What it printed.
@@ -294,6 +302,7 @@ fn asked(line: &str) -> Option<Asked> {
         ..Asked::default()
     };
     let positive = |value: &str| value.parse().ok().filter(|number| *number > 0);
+    let mut goes_on = false;
     while let Some(word) = words.next() {
         match option(word, &mut words) {
             Some(("bucket-size", value)) => asked.bucket = positive(value),
@@ -304,12 +313,33 @@ fn asked(line: &str) -> Option<Asked> {
                 asked.priority = number.and_then(|number| number.parse().ok());
             }
             Some(("nano", _)) => asked.nanoseconds = Some(true),
+            Some(("cpus", value)) => asked.cpus = cpus(value),
+            Some(("thread", value)) => asked.stop_us = positive(value),
+            Some(("irq", value)) => asked.stop_irq_us = positive(value),
+            Some(("auto", value)) => {
+                (asked.stop_us, asked.stop_irq_us) = (positive(value), positive(value));
+            }
+            Some(("on-threshold", "continue")) => goes_on = true,
             Some(_) => {}
             // What follows is not understood.
             None => return Some(Asked::default()),
         }
     }
+    if goes_on {
+        (asked.stop_us, asked.stop_irq_us) = (None, None);
+    }
     Some(asked)
+}
+
+/// The CPUs of `0-3,5`; `None` where that is not understood.
+fn cpus(list: &str) -> Option<BTreeSet<u32>> {
+    let range = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+        (from <= to && to < 65_536).then_some(from..=to)
+    };
+    let ranges: Option<Vec<_>> = list.split(',').map(range).collect();
+    Some(ranges?.into_iter().flatten().collect())
 }
 
 /// An option's long name, with its argument.

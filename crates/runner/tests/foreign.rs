@@ -1371,3 +1371,140 @@ fn what_is_counted_twice_as_time_is_none() {
         .collect();
     has(&read("x", irq.as_bytes()).unwrap_err(), &["--no-thread"]);
 }
+
+/// The state and why, of a text.
+fn state_of(text: &str) -> (State, String) {
+    let run = read("x", text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"));
+    (run.state, run.error.unwrap_or_default())
+}
+
+#[track_caller]
+fn is_cut(text: &str, words: &[&str]) {
+    let (state, error) = state_of(text);
+    assert_eq!(state, State::Interrupted, "{text}");
+    has(&error, words);
+}
+
+#[track_caller]
+fn is_whole(text: &str) {
+    let (state, error) = state_of(text);
+    assert_eq!(state, State::Finished, "{error}: {text}");
+}
+
+#[test]
+fn each_thread_is_held_against_the_time_that_was_asked_for() {
+    let two = |command: &str, cycles: [u64; 2], interval: &str| {
+        let [one, other] = cycles;
+        let other = line(1, 235, other, 9).replace("I:1000", interval);
+        format!("# cyclictest {command}\n{}{other}", line(0, 234, one, 40))
+    };
+    let whole = |command: &str, cycles, interval| is_whole(&two(command, cycles, interval));
+    let cut = |command: &str, cycles, interval, words: &[&str]| {
+        is_cut(&two(command, cycles, interval), words);
+    };
+    let timed = "-S -p 80 -q -D 100s";
+    let words = ["thread 1", "51000 cycles each 1000 us", "-D 100 s"];
+    cut(timed, [100_000, 51_000], "I:1000", &words);
+    // Whichever of them it is.
+    cut(timed, [51_000, 100_000], "I:1000", &["thread 0", "51000"]);
+    cut(timed, [100_000, 89_999], "I:1000", &["thread 1"]);
+    whole(timed, [100_000, 90_000], "I:1000");
+    // By its own interval.
+    whole("-t 2 -p 80 -q -D 100s", [100_000, 66_600], "I:1500");
+    cut(
+        "-t 2 -q -D 100s",
+        [100_000, 59_000],
+        "I:1500",
+        &["thread 1"],
+    );
+    // All end with the first that has its number.
+    let few = ["thread 1 has 85000 samples where another has 100000"];
+    let loops = "-S -q -l 100000";
+    cut(loops, [100_000, 85_000], "I:1000", &few);
+    whole(loops, [100_000, 99_950], "I:1000");
+    whole("-t 2 -q -l 100000 -D 1h", [100_000, 66_600], "I:1500");
+    // Periods that it was late for are left out: here eight of ten.
+    let late = line(0, 234, 20_000, 5_000).replace("Avg:    7", "Avg: 4500");
+    is_whole(&format!("# cyclictest -q -D 100s\n{late}"));
+    let early = line(0, 234, 20_000, 5_000);
+    is_cut(&format!("# cyclictest -q -D 100s\n{early}"), &["20000"]);
+    // With a histogram all threads have one interval.
+    let more = text("04c-same-release-host-a.json")
+        .replace("\"num_threads\": 1", "\"num_threads\": 2")
+        .replace(
+            "\"0\": {\n",
+            "\"1\": { \"histogram\": { \"5\": 7000 }, \"cycles\": 7000, \"min\": 5, \
+             \"max\": 5, \"avg\": 5.0, \"cpu\": 1, \"node\": 0 },\n\"0\": {\n",
+        );
+    is_cut(
+        &more.replace("-q -h", "-q -D 10 -h"),
+        &["cpu1: 7000", "-D 10"],
+    );
+}
+
+/// What rtla prints of some columns, with a command line above.
+fn rtla(options: &str, columns: &[(&str, u64, u64)], seconds: u64) -> String {
+    let row = |name: &str, of: &dyn Fn(&(&str, u64, u64)) -> String| {
+        let values: Vec<String> = columns.iter().map(of).collect();
+        format!("{name} {}\n", values.join(" "))
+    };
+    let bins = |bin: u64| {
+        row(&bin.to_string(), &|(_, count, max)| {
+            let own = u64::from(bin == *max);
+            if bin == 2 { count - 1 } else { own }.to_string()
+        })
+    };
+    let mut all: Vec<u64> = columns.iter().map(|one| one.2).collect();
+    all.push(2);
+    all.sort_unstable();
+    all.dedup();
+    let head = format!(
+        "# rtla timerlat hist {options}\n# RTLA timerlat histogram\n# Time unit is microseconds \
+         (us)\n# Duration:   0 00:00:{seconds:02}\n"
+    );
+    let rows: String = all.into_iter().map(bins).collect();
+    head + &row("Index", &|one| one.0.to_owned())
+        + &rows
+        + &row("over:", &|_| "0".to_owned())
+        + &row("count:", &|one| one.1.to_string())
+        + &row("min:", &|_| "2".to_owned())
+        + &row("avg:", &|_| "2".to_owned())
+        + &row("max:", &|one| one.2.to_string())
+}
+
+#[test]
+fn rtla_has_the_samples_and_cpus_that_were_asked_for() {
+    let both = |count: u64| [("IRQ-000", count, 9), ("Thr-000", count, 31)];
+    is_whole(&rtla("-b 1 -d 10s -p 1000", &both(10_000), 10));
+    let few = ["cpu0 irq: 3000 samples each 1000 us"];
+    is_cut(&rtla("-b 1 -d 10s -p 1000", &both(3_000), 10), &few);
+    // Its own period, and the time that it tells; a second of it may have begun only.
+    is_cut(&rtla("-b 1", &both(3_000), 10), &few);
+    is_whole(&rtla("-b 1", &both(9_000), 10));
+    is_cut(&rtla("-b 1 -d 10s", &both(8_900), 10), &["8900"]);
+    // One column of several.
+    let one = [("Thr-000", 10_000, 31), ("Thr-001", 5_100, 31)];
+    is_cut(&rtla("-b 1 -d 10s", &one, 10), &["cpu1: 5100 samples"]);
+    // A stage that nobody measured.
+    let cpus = |options: &str| rtla(options, &both(10_000), 10);
+    is_whole(&cpus("-b 1 -c 0"));
+    is_cut(&cpus("-b 1 -c 0-3"), &["no column of CPU 1"]);
+    is_cut(&cpus("-b 1 --cpus=0,3"), &["no column of CPU 3"]);
+    let other = read("x", cpus("-b 1 -c 1-3").as_bytes()).unwrap_err();
+    has(&other, &["IRQ-000", "other CPUs"]);
+    // What it stops at was seen.
+    is_cut(&cpus("-b 1 -T 20"), &["31 in Thr-000", "by -T or -a 20"]);
+    is_cut(&cpus("-b 1 -a 31"), &["31 in Thr-000"]);
+    is_cut(&cpus("-b 1 -i 9"), &["9 in IRQ-000", "by -i or -a 9"]);
+    for whole in ["-T 32", "-i 10", "-a 40", "-T 20 --on-threshold continue"] {
+        is_whole(&cpus(&format!("-b 1 {whole}")));
+    }
+    // A co-kernel's programs say both themselves.
+    let xenomai = format!(
+        "# latency -h -B 10000\n{}",
+        text("21b-xenomai-latency-B-10us.txt")
+    );
+    is_whole(&xenomai);
+    let longer = xenomai.replace("00:00:02/00:00:02", "00:00:05/00:00:05");
+    is_cut(&longer, &["20000 samples each 100 us in 5 s"]);
+}

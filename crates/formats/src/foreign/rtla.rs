@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Counted, Foreign, checked, uneven};
-use crate::rtla_timerlat::{self, Column, Results};
+use super::whole::{short_of_time, uneven};
+use super::{Counted, Foreign, checked};
+use crate::rtla_timerlat::{self, Asked, Column, Results};
 use crate::{FormatError, rtla_analysis};
 
 /// rtla's period where nobody asks for another, in microseconds.
@@ -34,14 +35,18 @@ pub fn of_text(text: &str) -> Result<Foreign, FormatError> {
         return Err(FormatError::new(1, expected, found));
     }
     let asked = results.asked.clone().unwrap_or_default();
+    check_cpus(&results)?;
     let period_us = period(&results, &counted)?;
+    let cut_short = cut_short(text, &results)
+        .or_else(|| few(&results, &counted, period_us))
+        .or_else(|| uneven(&counted));
     checked(Foreign {
         program: "rtla timerlat",
         seconds: results.seconds,
         unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
         period_us,
         priority: asked.priority,
-        cut_short: cut_short(text, &results).or_else(|| uneven(&counted)),
+        cut_short,
         counted,
         ..Foreign::default()
     })
@@ -118,10 +123,81 @@ fn cut_short(text: &str, results: &Results) -> Option<String> {
     if below.any(|line| line.contains("hit stop tracing")) {
         return Some("rtla timerlat hit stop tracing".to_owned());
     }
-    let asked = results.asked.as_ref()?.seconds?;
-    let found = results.seconds?;
-    let is_short = u128::from(found) * 10 < u128::from(asked) * 9;
-    is_short.then(|| format!("a duration of {found} s, and -d {asked} s in its command line"))
+    let asked = results.asked.as_ref()?;
+    let is_short = |found: u64, asked: u64| u128::from(found) * 10 < u128::from(asked) * 9;
+    let times = asked.seconds.zip(results.seconds);
+    if let Some((asked, found)) = times.filter(|(asked, found)| is_short(*found, *asked)) {
+        return Some(format!(
+            "a duration of {found} s, and -d {asked} s in its command line"
+        ));
+    }
+    stopped(results, asked).or_else(|| absent(results, asked))
+}
+
+/// That a sample is one at which it stops (`-T`, `-i`, `-a`).
+fn stopped(results: &Results, asked: &Asked) -> Option<String> {
+    let unit = if results.nanoseconds { 1_000 } else { 1 };
+    results.columns.iter().find_map(|column| {
+        let (option, most) = match column.stage.as_str() {
+            "IRQ" => ("-i or -a", asked.stop_irq_us?),
+            _ => ("-T or -a", asked.stop_us?),
+        };
+        let max = column.max.filter(|_| column.count > 0)?;
+        (max / unit >= most).then(|| {
+            let (stage, cpu) = (&column.stage, column.cpu);
+            format!("a sample of {max} in {stage}-{cpu:03} ends it, by {option} {most} in its command line")
+        })
+    })
+}
+
+/// That a CPU that was asked for has no column: rtla leaves out those without a sample.
+fn absent(results: &Results, asked: &Asked) -> Option<String> {
+    let is_there = |cpu: &u32| results.columns.iter().any(|column| column.cpu == *cpu);
+    let absent = asked.cpus.as_ref()?.iter().find(|cpu| !is_there(cpu))?;
+    Some(format!(
+        "no column of CPU {absent}, which -c in its command line asks for"
+    ))
+}
+
+/// # Errors
+/// Where there is a column of a CPU that was not asked for.
+fn check_cpus(results: &Results) -> Result<(), FormatError> {
+    let Some(cpus) = results.asked.as_ref().and_then(|asked| asked.cpus.as_ref()) else {
+        return Ok(());
+    };
+    let mut columns = results.columns.iter();
+    let Some(other) = columns.find(|column| !cpus.contains(&column.cpu)) else {
+        return Ok(());
+    };
+    let what = format!(
+        "a column {}-{:03}, and -c in its command line asks for other CPUs",
+        other.stage, other.cpu
+    );
+    Err(FormatError::contradiction(what))
+}
+
+/// That a column has fewer samples than the time has periods: the time that was asked for, or
+/// measured. A stage that no CPU has was not measured.
+fn few(results: &Results, counted: &[Counted], period_us: Option<u64>) -> Option<String> {
+    let asked = results.asked.as_ref().and_then(|asked| asked.seconds);
+    // Of the time that it tells a second may have begun only.
+    let seconds = results
+        .seconds
+        .max(asked.map(|asked| asked.saturating_add(1)))?;
+    results
+        .columns
+        .iter()
+        .zip(counted)
+        .find_map(|(column, one)| {
+            let mut alike = results.columns.iter();
+            let is_measured = alike.any(|other| other.stage == column.stage && other.count > 0);
+            let late = column.max.map_or(0, |max| u128::from(max) + 1);
+            let unit_ns = if results.nanoseconds { 1 } else { 1_000 };
+            let late = late * unit_ns / (u128::from(period_us?) * 1_000).max(1);
+            let periods = u128::from(column.count).saturating_add(late);
+            let few = short_of_time(one, periods, period_us?, seconds);
+            few.filter(|_| is_measured)
+        })
 }
 
 /// How many values a bin has, and whether that is told. It is not in the output: what divides

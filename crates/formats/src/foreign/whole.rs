@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a result has all samples that were asked for: each thread is held against the time.
+
+use super::Counted;
+use crate::cyclictest_command::Command;
+
+/// Why it is no whole measurement by cyclictest's command line. All threads end with the first
+/// that has its number (`-l`), or with the time (`-D`).
+pub fn cut_short(counted: &[Counted], command: &Command) -> Option<String> {
+    let above = |one: &Counted| {
+        let (max, most) = (u64::try_from(one.max?).ok()?, command.break_above?);
+        (max > most).then(|| format!("a sample of {max} ends it, by -b {most} in its command line"))
+    };
+    if let Some(broken) = counted.iter().find_map(above) {
+        return Some(broken);
+    }
+    let most = counted.iter().map(|one| one.count).max()?;
+    let numbered = || (0_u64..).zip(counted);
+    let interval = |number: u64, one: &Counted| {
+        let asked = u128::from(command.distance_us) * u128::from(number);
+        let asked = asked.saturating_add(command.interval_us.into());
+        one.interval_us.map_or(asked, u128::from)
+    };
+    let unit_ns = if command.nanoseconds { 1 } else { 1_000 };
+    let time = |number: u64, one: &Counted| {
+        let interval = interval(number, one);
+        periods(one, interval, unit_ns).saturating_mul(interval)
+    };
+    // The time by the thread that has its number.
+    let counted_us = command.loops.and_then(|loops| {
+        let all = numbered().filter(|(_, one)| one.count >= loops);
+        let times =
+            all.map(|(number, one)| u128::from(loops).saturating_mul(interval(number, one)));
+        times.min()
+    });
+    let timed_us = command.seconds.map(|own| u128::from(own) * 1_000_000);
+    let longest_us = numbered().map(|(number, one)| time(number, one)).max()?;
+    let is_short = |time: u128, asked: u128| time.saturating_mul(10) < asked.saturating_mul(9);
+    let is_timed = timed_us.is_some_and(|asked| !is_short(longest_us, asked));
+    if let Some(loops) = command.loops.filter(|_| counted_us.is_none() && !is_timed) {
+        return Some(format!("{most} cycles, and -l {loops} in its command line"));
+    }
+    if let Some(asked) = counted_us.or(timed_us) {
+        let few = numbered().find(|(number, one)| is_short(time(*number, one), asked));
+        let (number, one) = few?;
+        let (count, interval) = (one.count, interval(number, one));
+        return Some(match command.seconds.filter(|_| counted_us.is_none()) {
+            Some(seconds) => format!(
+                "{}: {count} cycles each {interval} us, and -D {seconds} s in its command line",
+                one.variant
+            ),
+            None => few_of(one, most),
+        });
+    }
+    let few = numbered().find(|(number, one)| time(*number, one).saturating_mul(2) < longest_us);
+    few.map(|(_, one)| few_of(one, most))
+}
+
+/// How many periods a thread has taken at most: its samples, and the periods that one of them
+/// may have been late for. cyclictest leaves these out and does not count them.
+fn periods(one: &Counted, interval_us: u128, unit_ns: u128) -> u128 {
+    let count = u128::from(one.count);
+    let interval = interval_us.saturating_mul(1_000).max(1);
+    let late = |value: u64| u128::from(value).saturating_mul(unit_ns) / interval;
+    let widest = one.width.max(1) - 1;
+    let binned = one
+        .bins
+        .iter()
+        .map(|(bin, count)| late(bin.saturating_add(widest)).saturating_mul(u128::from(*count)));
+    let max = one.max.map_or(0, |max| max.unsigned_abs());
+    let over = late(max).saturating_mul(u128::from(one.over));
+    let of_bins = binned.fold(over, u128::saturating_add);
+    // No more than all samples together, by their mean.
+    let sum_ns = one
+        .mean
+        .map(|(_, mean)| mean.max(0.0) * one.count as f64 * unit_ns as f64);
+    let of_mean = sum_ns.map_or(of_bins, |sum| (sum / interval as f64) as u128);
+    count.saturating_add(of_bins.min(of_mean))
+}
+
+/// That a thread has fewer samples than the time that was measured has periods, where both are
+/// known; of the time a second may have begun only.
+pub fn short_of_time(one: &Counted, periods: u128, period_us: u64, seconds: u64) -> Option<String> {
+    let asked = u128::from(seconds.saturating_sub(1)) * 1_000_000;
+    let taken = periods.saturating_mul(period_us.into());
+    let is_short = period_us > 0 && taken.saturating_mul(10) < asked.saturating_mul(9);
+    is_short.then(|| {
+        format!(
+            "{}: {} samples each {period_us} us in {seconds} s",
+            one.variant, one.count
+        )
+    })
+}
+
+/// That a thread has far fewer samples than another, as one that has died.
+pub fn few_of(one: &Counted, most: u64) -> String {
+    format!(
+        "{} has {} samples where another has {most}",
+        one.variant, one.count
+    )
+}
+
+/// That one of several threads that measure for the same time has less than half of it.
+pub fn uneven(counted: &[Counted]) -> Option<String> {
+    let stage = |one: &Counted| {
+        one.variant
+            .split_once(' ')
+            .map(|(_, stage)| stage.to_owned())
+    };
+    // A thread's own number is no stage.
+    let stage = |one: &Counted| stage(one).filter(|stage| stage.parse::<u64>().is_err());
+    let time = |one: &Counted| u128::from(one.count) * u128::from(one.interval_us.unwrap_or(1));
+    counted.iter().find_map(|one| {
+        let alike = counted.iter().filter(|other| {
+            stage(other) == stage(one) && other.interval_us.is_some() == one.interval_us.is_some()
+        });
+        let longest = alike.max_by_key(|other| time(other))?;
+        (time(one).saturating_mul(2) < time(longest)).then(|| few_of(one, longest.count))
+    })
+}
