@@ -67,7 +67,7 @@ fn periods(one: &Counted, interval_us: u128, unit_ns: u128) -> u128 {
         .bins
         .iter()
         .map(|(bin, count)| late(bin.saturating_add(widest)).saturating_mul(u128::from(*count)));
-    let max = one.max.map_or(0, |max| max.unsigned_abs());
+    let max = one.max.map_or(0, i64::unsigned_abs);
     let over = late(max).saturating_mul(u128::from(one.over));
     let of_bins = binned.fold(over, u128::saturating_add);
     // No more than all samples together, by their mean.
