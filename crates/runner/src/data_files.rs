@@ -13,6 +13,16 @@ use crate::Error;
 /// The paths and texts of the TOML files that come with Punctual, and after them of the
 /// user's own in `~/.config/punctual/KIND`.
 pub(crate) fn all(kind: &str, included: &Dir<'static>) -> Result<Vec<(PathBuf, String)>, Error> {
+    let mut texts = self::included(kind, included)?;
+    texts.extend(own(kind)?);
+    Ok(texts)
+}
+
+/// Those that come with Punctual alone.
+pub(crate) fn included(
+    kind: &str,
+    included: &Dir<'static>,
+) -> Result<Vec<(PathBuf, String)>, Error> {
     let mut texts = Vec::new();
     for file in included.files().filter(|file| is_toml(file.path())) {
         let path = Path::new(kind).join(file.path());
@@ -21,7 +31,6 @@ pub(crate) fn all(kind: &str, included: &Dir<'static>) -> Result<Vec<(PathBuf, S
             .ok_or_else(|| wrong(&path, "expected UTF-8 text"))?;
         texts.push((path, text.to_owned()));
     }
-    texts.extend(own(kind)?);
     Ok(texts)
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
+use punctual_model::Plan;
 use punctual_model::cpus::{Placement, placed};
 use punctual_model::plan::{Count, IDLE, Load, Worker};
 use punctual_model::suite::Suite;
@@ -49,6 +50,22 @@ pub fn of(suite: &Suite) -> Result<Loads, Error> {
         }
     }
     Ok(loads)
+}
+
+/// The loads of a plan that have the name of one that comes with Punctual, and are another.
+///
+/// # Errors
+/// Where those that come along cannot be read.
+pub fn namesakes(plan: &Plan) -> Result<Vec<&str>, Error> {
+    let texts = data_files::included("loads", &LOADS)?;
+    let included = texts.iter().map(|(path, text)| parse(path, text));
+    let included = mixed(&included.collect::<Result<_, _>>()?)?;
+    let is_other = |(name, load): &(&String, &Load)| {
+        let own = included.get(name.as_str());
+        own.is_some_and(|own| own != *load)
+    };
+    let others = plan.loads.iter().filter(is_other);
+    Ok(others.map(|(name, _)| name.as_str()).collect())
 }
 
 /// What makes a load of stressors of stress-ng: `stress-ng:vm,fork`.
@@ -230,6 +247,20 @@ mod tests {
         assert_eq!((storm.workers.len(), storm.mix.len()), (4, 0));
         assert_eq!(storm.programs, ["dd", "ping"]);
         assert_eq!(loads["hardcore"].workers.len(), 5);
+    }
+
+    #[test]
+    fn a_load_that_only_has_the_name_of_another_is_found() {
+        let text = "name = \"s\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\nload = \"stress\"\n";
+        let namesakes = |text: &str| {
+            let suite = Suite::parse(text).unwrap();
+            let plan = suite.plan(&suite.steps, &of(&suite).unwrap(), 1).unwrap();
+            namesakes(&plan).unwrap().join(" ")
+        };
+        assert_eq!(namesakes(text), "");
+        let own = "[load.stress]\nsummary = \"\"\n[[load.stress.worker]]\nrun = [\"true\"]\n\
+                   unit = \"lines\"\ncount = \"lines\"\n";
+        assert_eq!(namesakes(&format!("{text}{own}")), "stress");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual judge`: runs against limits.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
 use punctual_report::judgement::{Stories, cases, judgement_json, judgement_page, judgement_text};
 use punctual_report::repeat::further;
-use punctual_runner::{documents, limits, suites};
+use punctual_runner::{documents, limits, loads, suites};
 
 use super::again::{again, further_minutes, within};
 use super::arrivals::{self, WatchArgs};
@@ -371,7 +372,28 @@ pub fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<J
             return Err(UsageError(difference).into());
         }
     }
-    judge(limits, runs, baselines).map_err(unanswered)
+    let mut judgement = judge(limits, runs, baselines).map_err(unanswered)?;
+    judgement.remarks.extend(of_namesakes(runs)?);
+    Ok(judgement)
+}
+
+/// A line for each load that only has the name of one that comes with Punctual.
+fn of_namesakes(runs: &[Run]) -> Result<Vec<String>> {
+    let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for run in runs {
+        // A plan that cannot be read is said elsewhere.
+        let Ok(plan) = run.parsed_plan() else {
+            continue;
+        };
+        for name in loads::namesakes(&plan)? {
+            all.entry(name.to_owned()).or_default().push(&run.id);
+        }
+    }
+    let told = all.iter().map(|(name, runs)| {
+        let runs = runs.join(", ");
+        format!("load {name} of {runs} is not the one that comes with Punctual under this name")
+    });
+    Ok(told.collect())
 }
 
 /// As many runs as each limit needs at least.
