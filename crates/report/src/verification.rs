@@ -263,7 +263,7 @@ fn facts(run: &Run) -> Facts {
 /// A figure of a recording, for people: equal texts are equal figures.
 type Figure = (&'static str, fn(&Recording) -> String);
 
-const FIGURES: [Figure; 6] = [
+const FIGURES: [Figure; 7] = [
     ("smallest and largest sample", |one| {
         one.extremes.map_or_else(
             || "none".to_owned(),
@@ -277,6 +277,11 @@ const FIGURES: [Figure; 6] = [
     }),
     ("time of looking for events", |one| nanos(one.observed())),
     ("samples before the first", |one| one.warmup.to_string()),
+    ("settings as read back", |one| {
+        let told = one.settings.iter();
+        let told: Vec<String> = told.map(|(name, fact)| format!("{name} {fact}")).collect();
+        told.join(", ")
+    }),
     ("end", |one| {
         let end = if one.interrupted {
             "interrupted"
@@ -572,7 +577,14 @@ mod tests {
     #[test]
     fn figures_that_a_verdict_reads_and_no_digest_covers_are_compared_too() {
         type Forgery = fn(&mut Run);
-        let forgeries: [(Forgery, &str); 6] = [
+        let forgeries: [(Forgery, &str); 7] = [
+            (
+                |run| {
+                    let settings = &mut run.recordings[0].settings;
+                    settings.insert("policy".into(), "SCHED_OTHER".into());
+                },
+                "settings",
+            ),
             (
                 |run| run.recordings[0].extremes = Some((Nanos(1), Nanos(2))),
                 "largest sample",
