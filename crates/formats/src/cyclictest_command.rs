@@ -161,6 +161,66 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
+/// What makes another measurement of it, beside intervals and priorities; in this order.
+const SETTINGS: [&str; 27] = [
+    "affinity",
+    "mainaffinity",
+    "aligned",
+    "secaligned",
+    "clock",
+    "relative",
+    "nanosleep",
+    "posix_timers",
+    "system",
+    "policy",
+    "priospread",
+    "latency",
+    "laptop",
+    "default-system",
+    "deepest-idle-state",
+    "mlockall",
+    "numa",
+    "context",
+    "event",
+    "ftrace",
+    "irqsoff",
+    "preemptirqs",
+    "preemptoff",
+    "tracer",
+    "tracemark",
+    "wakeup",
+    "wakeuprt",
+];
+
+/// The settings that a command line asks for and that make another measurement, by their long
+/// names in one order, without what cyclictest does by itself: `--affinity=0 --clock=1`; empty
+/// where all is so. `None` where a word of it is not understood.
+pub fn settings(line: &str) -> Option<String> {
+    let all = options(line)?;
+    let last = |name: &str| all.iter().rev().find(|(own, _)| *own == name);
+    let is_fifo = last("priority").is_some_and(|(_, own)| leading_number(own) > Some(0));
+    let policy = if is_fifo { "fifo" } else { "other" };
+    let setting = |name: &&str| -> Option<String> {
+        let value = last(name).map(|(_, value)| *value);
+        let value = match (*name, value) {
+            // Threads of all CPUs, each on its own.
+            ("affinity", None) => last("smp").map(|_| "all")?,
+            ("affinity", Some("")) => "all",
+            ("clock" | "latency", Some(own)) if leading_number(own).unwrap_or(0) == 0 => {
+                return None;
+            }
+            ("policy", Some(own)) if own == policy => return None,
+            (_, own) => own?,
+        };
+        Some(match value {
+            "" => format!("--{name}"),
+            value => format!("--{name}={value}"),
+        })
+    };
+    let settings: Vec<String> = SETTINGS.iter().filter_map(setting).collect();
+    Some(settings.join(" "))
+}
+
 /// All options and their arguments; `None` where a word is not understood.
 fn options(line: &str) -> Option<Vec<(&'static str, &str)>> {
     let mut words = line.split_whitespace().peekable();
@@ -302,6 +362,28 @@ mod tests {
         ] {
             assert!(read(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn settings_are_one_text_however_they_are_written() {
+        for (line, text) in [
+            ("cyclictest -q -p 80 -i 200 -h 100 -D 1h", ""),
+            ("cyclictest -S", "--affinity=all"),
+            ("cyclictest -t -a -n", "--affinity=all --nanosleep"),
+            ("cyclictest -mqSp80", "--affinity=all --mlockall"),
+            (
+                "cyclictest -p 80 --mlock -a 1 -a 0",
+                "--affinity=0 --mlockall",
+            ),
+            ("cyclictest -rc1 -a0", "--affinity=0 --clock=1 --relative"),
+            ("cyclictest -c 0 -e 0 -p 80 --policy fifo", ""),
+            ("cyclictest -y other -x -s", "--posix_timers --system"),
+            ("cyclictest -y rr -p 1 --laptop", "--policy=rr --laptop"),
+            ("cyclictest --latency=20", "--latency=20"),
+        ] {
+            assert_eq!(settings(line).as_deref(), Some(text), "{line}");
+        }
+        assert_eq!(settings("cyclictest --new-option"), None);
     }
 
     #[test]

@@ -71,6 +71,9 @@ pub struct Foreign {
     pub is_summary: bool,
     /// What tells it from another measurement with the same figures: when it was, and comments.
     pub said: Vec<String>,
+    /// Which other settings the command line asks for, in one order, without what is the
+    /// program's own choice; empty where all are. `None` where it does not say them.
+    pub asked: Option<String>,
     /// What else it says that its figures cannot be read without.
     pub remarks: Vec<(&'static str, String)>,
     /// Thread by thread, or CPU by CPU.
@@ -89,6 +92,24 @@ pub fn read(text: &str) -> Result<Foreign, FormatError> {
     }
     if foreign.times.is_none() {
         foreign.said = comments(text);
+    }
+    Ok(foreign)
+}
+
+/// Reads a file as it came: decoded, and with its end looked at.
+///
+/// # Errors
+/// As [`decode`] and [`read`].
+pub fn read_bytes(bytes: &[u8]) -> Result<Foreign, FormatError> {
+    let text = decode(bytes)?;
+    let mut foreign = read(&text)?;
+    if let Some(line) = whole::unended(bytes, &text) {
+        foreign.cut_short.get_or_insert_with(|| {
+            format!(
+                "the file ends within its line \"{line}\", whose last number may be cut: end the \
+                 line, where it is whole"
+            )
+        });
     }
     Ok(foreign)
 }
@@ -284,6 +305,7 @@ fn over_gap(counted: &Counted) -> Option<String> {
 fn of_cyclictest(results: cyclictest_json::Results, above: &str) -> Result<Foreign, FormatError> {
     let command = cyclictest_command::read(&results.command)
         .map_err(|what| FormatError::new(1, what, &results.command))?;
+    let asked = cyclictest_command::settings(&results.command);
     let bins = command.and_then(|command| command.bins);
     let has_bins = results.threads.iter().any(|one| !one.histogram.is_empty());
     if !has_bins && bins.is_none() && results.threads.iter().any(|one| one.cycles > 0) {
@@ -331,6 +353,7 @@ fn of_cyclictest(results: cyclictest_json::Results, above: &str) -> Result<Forei
         period_us: command.map(|command| command.interval_us),
         priority: command.and_then(|command| command.priority),
         failed,
+        asked,
         cut_short: command.and_then(|command| cut_short(&counted, &command)),
         remarks: status.into_iter().collect(),
         counted,
@@ -401,7 +424,7 @@ fn against(counted: &Counted, command: &Command) -> Option<String> {
 }
 
 /// The command line of cyclictest above its output, where there is one that is understood.
-fn command_above(text: &str) -> Option<Command> {
+fn command_above(text: &str) -> Option<(Command, Option<String>)> {
     let is_output = |line: &&str| line.starts_with("T:") || Form::of_title(line).is_some();
     let above = text.lines().take_while(|line| !is_output(line));
     let commands = above.filter_map(|line| {
@@ -410,14 +433,16 @@ fn command_above(text: &str) -> Option<Command> {
         let begins = line[..at].ends_with(|c: char| c.is_whitespace() || "/#$".contains(c));
         let own = (at == 0 || begins).then(|| &line[at..])?;
         let end = own.find(['|', '>', '<', '&', ';']);
-        cyclictest_command::read(&own[..end.unwrap_or(own.len())]).ok()?
+        let own = &own[..end.unwrap_or(own.len())];
+        let command = cyclictest_command::read(own).ok()??;
+        Some((command, cyclictest_command::settings(own)))
     });
     commands.last()
 }
 
 /// What a command line above says of a text in which nothing else does.
 fn with_command(text: &str, mut foreign: Foreign) -> Result<Foreign, FormatError> {
-    let Some(command) = command_above(text) else {
+    let Some((command, asked)) = command_above(text) else {
         return Ok(foreign);
     };
     check_command(&foreign.counted, Some(&command))?;
@@ -432,6 +457,7 @@ fn with_command(text: &str, mut foreign: Foreign) -> Result<Foreign, FormatError
     foreign.unit_ns = Some(if command.nanoseconds { 1 } else { 1_000 });
     foreign.period_us = Some(command.interval_us);
     foreign.priority = command.priority;
+    foreign.asked = asked;
     let cut = cut_short(&foreign.counted, &command);
     foreign.cut_short = cut.or(foreign.cut_short);
     Ok(foreign)

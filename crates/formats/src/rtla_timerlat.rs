@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `rtla timerlat hist` prints.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cyclictest_command::duration;
 use crate::foreign::counted::printed_mean;
@@ -61,6 +61,9 @@ pub struct Asked {
     pub stop_us: Option<u64>,
     /// At which latency of an interrupt it stops (`-i`, `-a`), in microseconds.
     pub stop_irq_us: Option<u64>,
+    /// The settings that make another measurement, by their long names in one order; empty where
+    /// all are rtla's own.
+    pub settings: Option<String>,
 }
 
 /// What it printed.
@@ -303,8 +306,13 @@ fn asked(line: &str) -> Option<Asked> {
     };
     let positive = |value: &str| value.parse().ok().filter(|number| *number > 0);
     let mut goes_on = false;
+    let mut settings = BTreeMap::new();
     while let Some(word) = words.next() {
-        match option(word, &mut words) {
+        let option = option(word, &mut words);
+        if let Some((name, value)) = option.filter(|(name, _)| SETTINGS.contains(name)) {
+            settings.insert(name, value);
+        }
+        match option {
             Some(("bucket-size", value)) => asked.bucket = positive(value),
             Some(("period", value)) => asked.period_us = positive(value),
             Some(("duration", value)) => asked.seconds = duration(value),
@@ -325,10 +333,45 @@ fn asked(line: &str) -> Option<Asked> {
             None => return Some(Asked::default()),
         }
     }
+    asked.settings = Some(settings_of(settings));
     if goes_on {
         (asked.stop_us, asked.stop_irq_us) = (None, None);
     }
     Some(asked)
+}
+
+/// What makes another measurement, beside the period.
+const SETTINGS: [&str; 12] = [
+    "aligned",
+    "cgroup",
+    "cpus",
+    "deepest-idle-state",
+    "dma-latency",
+    "event",
+    "house-keeping",
+    "kernel-threads",
+    "priority",
+    "trigger",
+    "user-load",
+    "user-threads",
+];
+
+/// These settings in one order, without what is rtla's own choice.
+fn settings_of(settings: BTreeMap<&str, &str>) -> String {
+    let text = |(name, value): (&str, &str)| {
+        let list = cpus(value).filter(|_| matches!(name, "cpus" | "house-keeping"));
+        let list = list.map(|cpus| {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            cpus.join(",")
+        });
+        match (name, list.as_deref().unwrap_or(value)) {
+            ("priority", "f:95") => None,
+            (name, "") => Some(format!("--{name}")),
+            (name, value) => Some(format!("--{name}={value}")),
+        }
+    };
+    let settings: Vec<String> = settings.into_iter().filter_map(text).collect();
+    settings.join(" ")
 }
 
 /// The CPUs of `0-3,5`; `None` where that is not understood.

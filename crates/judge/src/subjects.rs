@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::digest::content;
-use punctual_model::imported::{self, Kin, kin, says_more};
+use punctual_model::imported::{Kin, says_more};
 use punctual_model::recording::Work;
 use punctual_model::{MachineRecord, Plan, Preemption, Run};
 
+use crate::imports::{self, kin};
 use crate::mends::{Mend, without};
 
 /// One subject's runs.
@@ -347,11 +348,11 @@ impl<'a> Subject<'a> {
         if without(Mend::Forms) || without(Mend::Copies) {
             return false;
         }
-        let known = self.runs.iter().map(|one| (one.run, kin(one.run, run)));
-        let known: Vec<_> = known.filter(|(_, kin)| *kin != Kin::None).collect();
+        let all = self.runs.iter().map(|one| (one.run, kin(one.run, run)));
+        let all: Vec<_> = all.filter(|(_, kin)| *kin != Kin::None).collect();
         let id = &run.id;
-        for (first, kin) in &known {
-            let first = &first.id;
+        for (known, kin) in &all {
+            let first = &known.id;
             match kin {
                 Kin::OtherUnit => {
                     self.gap = Some(format!(
@@ -359,13 +360,17 @@ impl<'a> Subject<'a> {
                          imported with -N, or without it, by mistake"
                     ));
                 }
+                _ if imports::has_equal_counts(known, run) => self.remarks.push(format!(
+                    "{first} and {id} have the same count in each bin, as two measurements have \
+                     not by chance: they count once"
+                )),
                 _ => self.remarks.push(format!(
                     "{first} and {id} may be one measurement, in another form or at another \
                      moment: they count once"
                 )),
             }
         }
-        !known.is_empty()
+        !all.is_empty()
     }
 
     fn remark_copy(&mut self, first: &Run, copy: &Run) {
@@ -392,7 +397,7 @@ impl<'a> Subject<'a> {
         let (first, plan) = plans.next()?;
         plans.find_map(|(other, own)| {
             let what = plan.difference(own).or_else(|| {
-                let asked = imported::difference(first, other);
+                let asked = imports::difference(first, other);
                 asked.filter(|_| !without(Mend::Otherwise))
             })?;
             let (first, other) = (&first.id, &other.id);

@@ -27,6 +27,10 @@ const COMMON: [&str; 5] = [
 /// Files tell the time of begin and end in seconds.
 const SLACK: Nanos = Nanos::from_millis(2_000);
 
+/// The setting with what else a command line asked for, where it is known; the judge holds files
+/// against each other by it.
+const ASKED: &str = "asked";
+
 /// What a file does not say, and its user may.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
@@ -64,7 +68,7 @@ pub enum ImportError {
 /// # Errors
 /// Where it is none that is known, is damaged, contradicts itself or what was told.
 pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportError> {
-    let foreign = foreign::read(&foreign::decode(content)?)?;
+    let foreign = foreign::read_bytes(content)?;
     let unit_ns = match (foreign.unit_ns, told.nanoseconds) {
         (Some(unit_ns), true) if unit_ns != 1 => return Err(ImportError::Unit(unit_ns)),
         (Some(unit_ns), _) => unit_ns,
@@ -279,6 +283,8 @@ fn settings(foreign: &Foreign, counted: &Counted, unit_ns: u64) -> Facts {
     ];
     let priority = counted.priority.or(foreign.priority);
     facts.extend(priority.map(|priority| (PRIORITY, number(priority))));
+    let asked = foreign.asked.clone();
+    facts.extend(asked.map(|asked| (ASKED, Fact::Text(asked))));
     facts.extend(counted.tid.map(|tid| (THREAD, number(tid))));
     if counted.width > 1 {
         let width = counted.width.saturating_mul(unit_ns);

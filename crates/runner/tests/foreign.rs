@@ -1508,3 +1508,124 @@ fn rtla_has_the_samples_and_cpus_that_were_asked_for() {
     let longer = xenomai.replace("00:00:02/00:00:02", "00:00:05/00:00:05");
     is_cut(&longer, &["20000 samples each 100 us in 5 s"]);
 }
+
+#[test]
+fn a_line_without_its_end_is_not_believed() {
+    // 53 of 5321, in a paste that lost its columns.
+    let short = "T: 0 ( 4010) P:80 I:1000 C: 100000 Min: 2 Act: 4 Avg: 4 Max: 53";
+    is_cut(short, &["Max: 53\"", "may be cut"]);
+    is_whole(&format!("{short}\n"));
+    is_whole(&format!("{short}\r\n"));
+    let columns = line(0, 234, 100_000, 5_321);
+    is_cut(&columns[..columns.len() - 3], &["Max:    53\""]);
+    // Its column tells that nothing is missing.
+    is_whole(columns.trim_end());
+    is_cut(line(0, 234, 100_000_000, 53_210_000).trim_end(), &["53210000"]);
+    let utf16: Vec<u8> = format!("{short}\n")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    assert_eq!(read("x", &utf16).unwrap().state, State::Finished);
+    let cut = read("x", &utf16[..utf16.len() - 2]).unwrap();
+    assert_eq!(cut.state, State::Interrupted);
+    // The other forms.
+    let columns = [("IRQ-000", 10_000, 9), ("Thr-000", 10_000, 31)];
+    let printed = rtla("-b 1", &columns, 10);
+    is_cut(printed.trim_end(), &["max: 9 31"]);
+    let histogram = text("05-p99-is-9us-1.hist");
+    let end = histogram.find("# Histogram Overflows: 00000").unwrap();
+    is_cut(&histogram[..end + 27], &["# Histogram Overflows: 0000\""]);
+    is_whole(histogram.trim_end());
+    is_whole(text("04c-same-release-host-a.json").trim_end());
+}
+
+#[test]
+fn files_that_were_asked_for_other_settings_are_never_one_measurement() {
+    let five = |first: &str, other: &str| -> Vec<String> {
+        let of = |run: u64| {
+            let options = if run < 3 { first } else { other };
+            let own = line(0, 234 + run, 10_000, 40);
+            format!("# cyclictest -q -p 80 -D 10 {options}\n{own}")
+        };
+        (0..5).map(of).collect()
+    };
+    for (one, other, words) in [
+        (
+            "-a 0",
+            "-a 1 -c 1 -r",
+            &["--affinity=0", "--affinity=1 --clock=1 --relative"][..],
+        ),
+        ("", "-m", &["none of its own here and \"--mlockall\" there"]),
+        ("", "-s", &["--system"]),
+        ("", "-x", &["--posix_timers"]),
+        ("", "--policy=rr", &["--policy=rr"]),
+        ("", "--laptop", &["--laptop"]),
+        ("", "--latency=100", &["--latency=100"]),
+    ] {
+        let (fitness, told) = verdict(&runs_of(&five(one, other)));
+        assert_eq!(fitness, Fitness::Undecided, "{other}: {told}");
+        has(&told, &["no runs of one measurement", "settings"]);
+        has(&told, words);
+    }
+    // What is the same, or is not said, is no difference.
+    for (one, other) in [
+        ("-m -a0", "--mlockall -a 0"),
+        ("", "--policy fifo -c 0"),
+        ("", "-u"),
+    ] {
+        let (fitness, told) = verdict(&runs_of(&five(one, other)));
+        assert_eq!(fitness, Fitness::Fit, "{other}: {told}");
+    }
+    let mut files = five("-m", "-m");
+    files[4] = line(0, 238, 10_000, 40);
+    assert_eq!(verdict(&runs_of(&files)).0, Fitness::Fit);
+    // rtla's.
+    let rtla = |options: &str, run: u64| {
+        let columns = [("IRQ-000", 10_000, 9), ("Thr-000", 10_000, 30 + run)];
+        rtla(&format!("-b 1 -d 10s {options}"), &columns, 10)
+    };
+    for (one, other) in [
+        ("-k", "-u"),
+        ("", "-P r:95"),
+        ("", "--deepest-idle-state 0"),
+        ("", "-c 0"),
+    ] {
+        let of = |run: u64| rtla(if run < 3 { one } else { other }, run);
+        let files: Vec<String> = (0..5).map(of).collect();
+        let (fitness, told) = verdict(&runs_of(&files));
+        assert_eq!(fitness, Fitness::Undecided, "{other}: {told}");
+        has(&told, &["settings"]);
+    }
+    let of = |run: u64| rtla(["-c 0", "-c 0-0", "--cpus 0"][run as usize % 3], run);
+    let files: Vec<String> = (0..5).map(of).collect();
+    let (fitness, told) = verdict(&runs_of(&files));
+    assert_eq!(fitness, Fitness::Fit, "{told}");
+}
+
+#[test]
+fn counts_that_no_two_measurements_share_are_of_one() {
+    // A histogram of five bins and more than 30,000 samples, under five remarks.
+    let counts = [9_000, 17_000, 4_000, 300, 41];
+    let of = |remark: u64, counts: [u64; 5]| {
+        let rows: String = (5..)
+            .zip(counts)
+            .map(|(bin, own)| format!("{bin:06} {own:06}\n"))
+            .collect();
+        format!(
+            "# run {remark}\n# Histogram\n{rows}# Min Latencies: 00005\n# Avg Latencies: 00005\n\
+             # Max Latencies: 00009\n# Histogram Overflows: 00000\n"
+        )
+    };
+    let copies: Vec<String> = (0..5).map(|run| of(run, counts)).collect();
+    let (fitness, told) = verdict(&runs_of(&copies));
+    assert_eq!(fitness, Fitness::Undecided, "{told}");
+    has(&told, &["in 1 run ", "the same count in each bin"]);
+    let honest = |run: u64| {
+        let mut counts = counts;
+        counts[1] += run;
+        of(run, counts)
+    };
+    let files: Vec<String> = (0..5).map(honest).collect();
+    let (fitness, told) = verdict(&runs_of(&files));
+    assert_eq!(fitness, Fitness::Fit, "{told}");
+}

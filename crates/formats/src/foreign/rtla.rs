@@ -46,6 +46,7 @@ pub fn of_text(text: &str) -> Result<Foreign, FormatError> {
         unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
         period_us,
         priority: asked.priority,
+        asked: asked.settings,
         cut_short,
         counted,
         ..Foreign::default()

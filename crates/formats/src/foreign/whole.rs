@@ -92,6 +92,25 @@ pub fn short_of_time(one: &Counted, periods: u128, period_us: u64, seconds: u64)
     })
 }
 
+/// The last line of a file, where it has no end and ends with a number that may be cut.
+pub fn unended<'a>(bytes: &[u8], text: &'a str) -> Option<&'a str> {
+    // UTF-16 has a zero beside each character.
+    let last = bytes.iter().rev().find(|byte| **byte > 0);
+    let line = text.lines().next_back()?.trim_end();
+    let is_cycle = line.starts_with("# Thread ");
+    // A number in a column as wide as cyclictest has it, with a blank before it, is whole.
+    let is_padded = line.starts_with("T:")
+        && line.rsplit_once("Max:").is_some_and(|(_, max)| {
+            max.len() >= MAX_WIDTH && max.starts_with(' ') && max.trim().len() < MAX_WIDTH
+        });
+    let is_open = !matches!(last, Some(b'\n' | b'\r'));
+    let is_number = line.ends_with(|c: char| c.is_ascii_digit());
+    (is_open && is_number && !is_cycle && !is_padded).then_some(line)
+}
+
+/// cyclictest prints `Max:%8ld`.
+const MAX_WIDTH: usize = 8;
+
 /// That a thread has far fewer samples than another, as one that has died.
 pub fn few_of(one: &Counted, most: u64) -> String {
     format!(
