@@ -3,6 +3,7 @@
 
 use super::Counted;
 use crate::cyclictest_command::Command;
+use crate::cyclictest_histogram;
 
 /// Why it is no whole measurement by cyclictest's command line. All threads end with the first
 /// that has its number (`-l`), or with the time (`-D`).
@@ -103,9 +104,16 @@ pub fn unended<'a>(bytes: &[u8], text: &'a str) -> Option<&'a str> {
         && line.rsplit_once("Max:").is_some_and(|(_, max)| {
             max.len() >= MAX_WIDTH && max.starts_with(' ') && max.trim().len() < MAX_WIDTH
         });
+    // Nor has a number of more digits a zero before it, where five are printed.
+    let last_word = line.rsplit(' ').next().unwrap_or_default();
+    let is_zeroed = cyclictest_histogram::is_foot(line)
+        && !line.starts_with("# Total")
+        && last_word.len() >= 5
+        && last_word.starts_with('0');
     let is_open = !matches!(last, Some(b'\n' | b'\r'));
     let is_number = line.ends_with(|c: char| c.is_ascii_digit());
-    (is_open && is_number && !is_cycle && !is_padded).then_some(line)
+    let is_whole = is_cycle || is_padded || is_zeroed;
+    (is_open && is_number && !is_whole).then_some(line)
 }
 
 /// cyclictest prints `Max:%8ld`.
