@@ -1520,7 +1520,10 @@ fn a_line_without_its_end_is_not_believed() {
     is_cut(&columns[..columns.len() - 3], &["Max:    53\""]);
     // Its column tells that nothing is missing.
     is_whole(columns.trim_end());
-    is_cut(line(0, 234, 100_000_000, 53_210_000).trim_end(), &["53210000"]);
+    is_cut(
+        line(0, 234, 100_000_000, 53_210_000).trim_end(),
+        &["53210000"],
+    );
     let utf16: Vec<u8> = format!("{short}\n")
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
@@ -1607,12 +1610,12 @@ fn counts_that_no_two_measurements_share_are_of_one() {
     // A histogram of five bins and more than 30,000 samples, under five remarks.
     let counts = [9_000, 17_000, 4_000, 300, 41];
     let of = |remark: u64, counts: [u64; 5]| {
-        let rows: String = (5..)
+        let rows = (5..)
             .zip(counts)
-            .map(|(bin, own)| format!("{bin:06} {own:06}\n"))
-            .collect();
+            .map(|(bin, own)| format!("{bin:06} {own:06}"));
+        let rows = rows.collect::<Vec<_>>().join("\n");
         format!(
-            "# run {remark}\n# Histogram\n{rows}# Min Latencies: 00005\n# Avg Latencies: 00005\n\
+            "# run {remark}\n# Histogram\n{rows}\n# Min Latencies: 00005\n# Avg Latencies: 00005\n\
              # Max Latencies: 00009\n# Histogram Overflows: 00000\n"
         )
     };
