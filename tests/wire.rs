@@ -65,7 +65,7 @@ fn frames_over_the_wire_are_repeatable_and_explained() {
 /// A frame comes when it is sent, and not when a timer is due.
 fn no_arrivals_are_told(scratch: &Scratch, run: &str) {
     let ended = scratch.run(&["arrivals", run, "--aim", "1", "--quiet"]);
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     assert_has(
         &ended.stderr,
         &["packet / idle", "only arrivals of timers are told"],

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use punctual_judge::fate;
-use punctual_model::run::{Run, State};
 use punctual_model::Plan;
+use punctual_model::run::{Run, State};
 
 /// Why runs are not compared, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
