@@ -432,9 +432,7 @@ fn beside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
         let step = plan.step.get(recording.key.step as usize)?;
         let what = against_step(&step.params, recording)?;
         let title = recording.title();
-        Some(format!(
-            "{title}: expected what its plan asks for, found that {what}"
-        ))
+        Some(format!("{title}: {what}"))
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use punctual_model::amount::against_step;
 use punctual_model::digest::digest;
+use punctual_model::imported;
 use punctual_model::limit::Figure;
 use punctual_model::plan::IDLE;
 use punctual_model::quantiles::supports;
@@ -14,7 +15,6 @@ use punctual_model::run::{Run, State};
 use punctual_model::{Fact, Nanos, Plan, Quantiles, Recording, RecordingKey};
 use toml::Value;
 
-use crate::imports;
 use crate::mends::{Mend, without};
 use crate::occasions::Occasions;
 use crate::subjects::{Measured, Subject};
@@ -102,7 +102,7 @@ impl<'a> Evidence<'a> {
         let one_imported = run.is_imported() != other.is_imported();
         let of_program = one_imported.then_some("another program measured one of them");
         let what = of_step
-            .or_else(|| imports::difference(run, other))
+            .or_else(|| imported::difference(run, other))
             .or(of_time)
             .or_else(|| of_program.map(str::to_owned))
             .or_else(|| run.other_machine(other).filter(|_| is_baseline))?;

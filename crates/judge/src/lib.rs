@@ -12,7 +12,6 @@ mod compare;
 mod difference;
 mod evidence;
 mod extremes;
-mod imports;
 mod judge;
 #[cfg(test)]
 mod made_up;
@@ -36,7 +35,6 @@ pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};
 pub use evidence::{beyond_the_kernel, fate};
 pub use extremes::{NoExtremes, ReturnLevel, Tail, tail};
-pub use imports::difference as import_difference;
 pub use judge::{Baselines, Unanswered, judge, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
 pub use pareto::Pareto;

@@ -19,7 +19,7 @@ pub enum Mend {
     Unreadable,
     /// One sample supports no quantile.
     OneSample,
-    /// What has fewer samples than its plan asks for was cut short, whatever it says.
+    /// What is not what its plan asks for is no whole answer, whatever it says.
     Fewer,
     /// A file in another form, or as it was at another moment, is the same measurement.
     Forms,

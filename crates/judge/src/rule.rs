@@ -83,8 +83,8 @@ impl fmt::Display for TooFewRuns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (one, other) = self.have;
         match (one, other) {
-            (0, 0) => return write!(f, "neither of both has measured it"),
-            (0, _) | (_, 0) => return write!(f, "one of both has not measured it"),
+            (0, 0) => return write!(f, "neither side has measured it"),
+            (0, _) | (_, 0) => return write!(f, "one side has not measured it"),
             _ => {}
         }
         write!(f, "too few runs: {one} and {other}, ")?;
@@ -113,6 +113,6 @@ mod tests {
         assert_eq!(TooFewRuns::of((5, 5), 0.005).unwrap().needed, 6);
         let one_sided = TooFewRuns::of((0, 9), 0.05).unwrap();
         assert_eq!(one_sided.needed, 4);
-        assert_eq!(one_sided.to_string(), "one of both has not measured it");
+        assert_eq!(one_sided.to_string(), "one side has not measured it");
     }
 }

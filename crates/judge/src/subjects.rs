@@ -8,11 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::digest::content;
-use punctual_model::imported::{Kin, says_more};
+use punctual_model::imported::{self, Kin, has_equal_counts, kin, says_more};
 use punctual_model::recording::Work;
 use punctual_model::{MachineRecord, Plan, Preemption, Run};
 
-use crate::imports::{self, kin};
 use crate::mends::{Mend, without};
 
 /// One subject's runs.
@@ -360,9 +359,9 @@ impl<'a> Subject<'a> {
                          imported with -N, or without it, by mistake"
                     ));
                 }
-                _ if imports::has_equal_counts(known, run) => self.remarks.push(format!(
-                    "{first} and {id} have the same count in each bin, as two measurements have \
-                     not by chance: they count once"
+                _ if has_equal_counts(known, run) => self.remarks.push(format!(
+                    "{first} and {id} have the same count in each bin, which does not happen by \
+                     chance: they count once"
                 )),
                 _ => self.remarks.push(format!(
                     "{first} and {id} may be one measurement, in another form or at another \
@@ -397,7 +396,7 @@ impl<'a> Subject<'a> {
         let (first, plan) = plans.next()?;
         plans.find_map(|(other, own)| {
             let what = plan.difference(own).or_else(|| {
-                let asked = imports::difference(first, other);
+                let asked = imported::difference(first, other);
                 asked.filter(|_| !without(Mend::Otherwise))
             })?;
             let (first, other) = (&first.id, &other.id);

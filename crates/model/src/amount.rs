@@ -42,8 +42,8 @@ fn asked(params: &toml::Table, name: &str, defaults: &[(&str, i64)], probe: &str
 /// How a recording is not what its step asks for: less of it, more time, fewer periods missed than
 /// its samples say.
 pub fn against_step(params: &toml::Table, recording: &Recording) -> Option<String> {
-    let more = |what| format!("it says that it has more time than its plan: {what}");
-    let missed = |what| format!("it says that it missed {what}");
+    let more = |what| format!("it claims more time than its plan asks for: {what}");
+    let missed = |what| format!("it claims fewer missed periods than its samples show: {what}");
     let less = |what| format!("it has less than its plan asks for: {what}");
     excess(params, recording)
         .map(more)
@@ -90,7 +90,7 @@ fn excess(params: &toml::Table, recording: &Recording) -> Option<String> {
 }
 
 /// How a recording says that it missed fewer periods than its worst samples are late by:
-/// `0 periods, at least 3 by its samples`.
+/// `0 of at least 3`.
 fn uncounted(params: &toml::Table, recording: &Recording) -> Option<String> {
     let is_response = recording.key.variant.rsplit(' ').next() == Some(RESPONSE);
     let period = match &*recording.key.probe {
@@ -111,7 +111,7 @@ fn uncounted(params: &toml::Table, recording: &Recording) -> Option<String> {
         known.map(late_by).sum()
     };
     let told = recording.missed;
-    (told < least).then(|| format!("{told} periods, at least {least} by its samples"))
+    (told < least).then(|| format!("{told} of at least {least}"))
 }
 
 #[cfg(test)]
@@ -176,10 +176,7 @@ mod tests {
         assert_eq!(uncounted(&silent, &timer), None);
         timer.missed = 0;
         let told = uncounted(&silent, &timer);
-        assert_eq!(
-            told.as_deref(),
-            Some("0 periods, at least 3 by its samples")
-        );
+        assert_eq!(told.as_deref(), Some("0 of at least 3"));
         let period = toml::toml! { period_us = 2_000 };
         let response = of("app", "loop response", &[2_000_001]);
         assert!(uncounted(&period, &response).is_some());

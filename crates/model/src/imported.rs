@@ -6,6 +6,7 @@
 //! moment, is one measurement. Where two may be one, they count as one.
 
 use std::collections::BTreeSet;
+use std::f64::consts::PI;
 
 use crate::digest::content;
 use crate::finding::Fact;
@@ -29,6 +30,13 @@ pub const PRIORITY: &str = "priority";
 /// The setting that says how many nanoseconds a value's unit has.
 pub const UNIT: &str = "resolution_ns";
 
+/// The setting with what else the command line asked for, in one order, where the file says it.
+pub const ASKED: &str = "asked";
+
+/// Counts that agree by chance no more often than once in ten to the power of this are no two
+/// measurements.
+const POWER: f64 = 6.0;
+
 /// What two runs of other programs have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kin {
@@ -47,6 +55,7 @@ pub fn kin(one: &Run, other: &Run) -> Kin {
     }
     let is_same = content(one) == content(other)
         || has_same_figures(one, other)
+        || has_equal_counts(one, other)
         || is_moment(one, other)
         || is_moment(other, one);
     let unit = |run: &Run| {
@@ -68,6 +77,26 @@ pub fn says_more(one: &Run, other: &Run) -> bool {
         (fact(run, FIGURES).is_some(), count)
     };
     said(one) > said(other)
+}
+
+/// Whether each bin has the same count, which two measurements have by chance only where there
+/// are few bins. Two counts about n are equal once in √(4πn) (two Poisson distributions); the
+/// largest of a thread's bins is what the others leave.
+pub fn has_equal_counts(one: &Run, other: &Run) -> bool {
+    let is_import = one.is_imported() && other.is_imported() && one.suite == other.suite;
+    let figures = fact(one, FIGURES).zip(fact(other, FIGURES));
+    if !is_import || figures.is_none_or(|(one, other)| one != other) {
+        return false;
+    }
+    let power = one.recordings.iter().map(|recording| {
+        let bins = recording.histogram.bins().map(|bin| bin.count as f64);
+        let mut counts: Vec<f64> = bins.filter(|count| *count > 0.0).collect();
+        counts.sort_by(f64::total_cmp);
+        counts.pop();
+        let powers = counts.iter().map(|count| (4.0 * PI * count).log10() / 2.0);
+        powers.sum::<f64>()
+    });
+    power.sum::<f64>() >= POWER
 }
 
 fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
@@ -153,7 +182,7 @@ pub fn difference(one: &Run, other: &Run) -> Option<String> {
             "the files have figures of {own} and of {others} threads"
         ));
     }
-    one.recordings.iter().find_map(|own| {
+    let of_thread = one.recordings.iter().find_map(|own| {
         let mut alike = other.recordings.iter();
         let alike = alike.find(|one| one.key.is_alike(&own.key))?;
         let variant = &own.key.variant;
@@ -168,5 +197,23 @@ pub fn difference(one: &Run, other: &Run) -> Option<String> {
         Some(format!(
             "{variant} has priority {own} here and {other} there"
         ))
-    })
+    });
+    of_thread.or_else(|| other_settings(one, other))
+}
+
+/// What else their command lines asked for. What one of them does not say is no difference.
+fn other_settings(one: &Run, other: &Run) -> Option<String> {
+    let asked = |run: &Run| -> Option<String> {
+        let asked = run.recordings.first()?.settings.get(ASKED)?.text()?;
+        Some(match asked {
+            "" => "none of its own".to_owned(),
+            asked => format!("\"{asked}\""),
+        })
+    };
+    let both = asked(one).zip(asked(other));
+    let (own, others) = both.filter(|(own, others)| own != others)?;
+    let program = &one.suite;
+    Some(format!(
+        "{program} has the settings {own} here and {others} there"
+    ))
 }

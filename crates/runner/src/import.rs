@@ -8,7 +8,7 @@ use punctual_formats::FormatError;
 use punctual_formats::foreign::{self, Counted, Distribution, Foreign, System};
 use punctual_kernels::checksum;
 use punctual_model::finding::{Fact, Facts};
-use punctual_model::imported::{FIGURES, PRIORITY, SAID, THREAD, UNIT};
+use punctual_model::imported::{ASKED, FIGURES, PRIORITY, SAID, THREAD, UNIT};
 use punctual_model::machine::HostMachine;
 use punctual_model::record::Provenance;
 use punctual_model::recording::{DISTRIBUTION, MEAN_WITHIN, MISSED};
@@ -26,10 +26,6 @@ const COMMON: [&str; 5] = [
 
 /// Files tell the time of begin and end in seconds.
 const SLACK: Nanos = Nanos::from_millis(2_000);
-
-/// The setting with what else a command line asked for, where it is known; the judge holds files
-/// against each other by it.
-const ASKED: &str = "asked";
 
 /// What a file does not say, and its user may.
 #[derive(Clone, Debug, Default)]

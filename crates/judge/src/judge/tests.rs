@@ -128,7 +128,7 @@ fn who_looked_for_longer_or_missed_less_than_can_be_says_nothing() {
     assert_eq!(late(3).fitness, Fitness::Fit);
     assert_eq!(
         late(0).reason(),
-        "rt-1 (seed 1): it says that it missed 0 periods, at least 3 by its samples"
+        "rt-1 (seed 1): it claims fewer missed periods than its samples show: 0 of at least 3"
     );
 }
 

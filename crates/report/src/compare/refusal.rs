@@ -73,7 +73,7 @@ pub fn of_two(one: &Run, other: &Run) -> Option<String> {
         .or_else(|| differ("bench", &one.subject.bench, &other.subject.bench))
         .or_else(|| differ("time", &rate(one), &rate(other)))
         .or_else(|| plans(&one.plan, &other.plan))
-        .or_else(|| punctual_judge::import_difference(one, other))
+        .or_else(|| punctual_model::imported::difference(one, other))
 }
 
 /// What differs between two plans, in TOML, but for the seed and what could not be brought
