@@ -281,16 +281,13 @@ fn begin(scratch: &Scratch, seen: fn(&[(u32, String)]) -> bool) -> (Child, Vec<(
     let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.process_group(0).spawn().unwrap();
-    let mut below = Vec::new();
-    let begun = is_soon(|| {
-        below = descendants(child.id());
-        seen(&below)
-    });
+    let begun = is_soon(|| seen(&descendants(child.id())));
     if !begun {
         child.kill().unwrap();
         child.wait().unwrap();
         panic!("it has never begun");
     }
+    let below = descendants(child.id());
     (child, below)
 }
 
@@ -311,6 +308,17 @@ fn assert_gone(processes: &[(u32, String)]) {
     until(&format!("{processes:?} have ended"), || {
         !processes.iter().any(|(pid, _)| is_alive(*pid))
     });
+}
+
+/// Every thread of it.
+fn is_stopped(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.trim().starts_with('T'))
+    })
 }
 
 fn send(pid: u32, signal: Signal) {
@@ -496,8 +504,10 @@ fn settings_are_restored_after_a_signal_and_after_a_kill() {
         .iter()
         .find(|(_, name)| name == "punctual-target")
         .unwrap();
-    // Stopped, so that it does not heed the signal that its parent's death sends.
+    // Stopped, so that it does not heed the signal that its parent's death sends. A signal is only
+    // asked for: a thread that waits for its CPU behind one that measures stops later.
     send(*target, Signal::STOP);
+    until("it has stopped", || is_stopped(*target));
     send(child.id(), Signal::KILL);
     child.wait().unwrap();
     send(*target, Signal::KILL);
