@@ -155,6 +155,7 @@ fn a_load_that_does_not_run_as_written_is_refused_and_says_how() {
         ("not-up", "sleeps"),
         ("failed", "ltp"),
         ("failed", "fails"),
+        ("failed", "prints"),
     ];
     let tick = "[[step]]\nprobe = \"tick\"\nload = \"stress\"\n";
     let steps = [
@@ -163,6 +164,7 @@ fn a_load_that_does_not_run_as_written_is_refused_and_says_how() {
         step("sleeps", 1_000),
         step("ltp", 1_000),
         step("fails", 1_000),
+        step("prints", 100),
         // At work before the first sample, and in the middle; then no more.
         own(
             "stops",
@@ -170,6 +172,8 @@ fn a_load_that_does_not_run_as_written_is_refused_and_says_how() {
         ),
         own("sleeps", "exec sleep 1000"),
         own("fails", "exit 7"),
+        // What it prints is no work: each round fails.
+        own("prints", "echo no such file; exit 1"),
     ];
     let run = run_to(&scratch, &steps.concat(), 3);
     assert_eq!(run["recordings"], json!([]));

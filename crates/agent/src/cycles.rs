@@ -153,6 +153,8 @@ pub struct Thread {
     /// The cycle that was cut off: the one that it was in, or the next one, which it waited for;
     /// none where it has ended, or slept for nobody knows what.
     pub cut: Option<Cut>,
+    /// The cycle within which it ended: that counts as none, since nobody knows what was to come.
+    pub ended: Option<Cycle>,
     /// Whether it slept without a timer in the end, though it waits with one: for what, nobody
     /// knows.
     pub is_stuck: bool,
@@ -383,6 +385,10 @@ impl State {
         let open = kind.open.map(|cycle| (cycle, Stage::Begun));
         let cut = if waits { next } else { open };
         let has_cpu = self.has_cpu;
+        let end = self.slept.filter(|(_, out)| *out == Out::Ended);
+        let ended = end
+            .zip(kind.open)
+            .map(|((end, _), open)| Cycle { end, ..open });
         Thread {
             id,
             name: self.name,
@@ -395,6 +401,7 @@ impl State {
                     has_cpu,
                     stage,
                 }),
+            ended,
             is_stuck: is_timed && waits && self.woken.is_none() && self.timers.is_empty(),
             awake_since: self.awake_since,
             is_due_known: !self.is_due_unknown,
@@ -555,6 +562,8 @@ mod tests {
     fn a_thread_that_ends_is_not_late_for_what_comes_after_it() {
         let ended = hangs(&[out(3_007, Out::Ended)]);
         assert_eq!((ended.cycles.len(), ended.is_stuck), (2, false));
+        assert_eq!(ended.ended, Some(cycle([3_000, 3_000, 3_007, 7], 0)));
+        assert_eq!(hangs(&[]).ended, None);
         assert_eq!(ended.awake_since, None);
     }
 

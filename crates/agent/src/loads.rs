@@ -121,6 +121,7 @@ impl RunningLoad {
         let stopped = stopped.map(|worker| worker.run.join(" "));
         let of = |one: &RunningWorker| (one.worker.clone(), show_list(&one.cpus));
         let workers: Vec<(Worker, String)> = self.workers.iter().map(of).collect();
+        let failed = self.failed();
         self.stop()?;
         if status_page::is_stop_requested() {
             return Ok(works(&workers, &done, span));
@@ -134,11 +135,25 @@ impl RunningLoad {
                 ));
             }
         }
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
         if let Some(command) = stopped {
             let detail = format!("it did nothing in {LONGEST_REST} after it");
             return Err(Reason::not_loaded(&command, NotLoaded::Stopped, detail));
         }
         Ok(works(&workers, &done, span))
+    }
+
+    /// That a worker never did what it is for.
+    fn failed(&self) -> Option<Reason> {
+        let mut workers = self.workers.iter();
+        workers.find_map(|one| {
+            let counts = !one.worker.ignore_status;
+            let failure = counts.then(|| one.shared.failure()).flatten()?;
+            let command = one.worker.run.join(" ");
+            Some(Reason::not_loaded(&command, NotLoaded::Failed, failure))
+        })
     }
 
     /// The first of the workers, but those that pause, which does not do anything more than it
@@ -255,6 +270,7 @@ mod tests {
             limit_ms: 0,
             needs: Vec::new(),
             endless: false,
+            ignore_status: false,
             unit: "things".into(),
             count,
         }

@@ -33,11 +33,19 @@ const FACTS: &[(&str, &str)] = &[
 /// Reads everything back.
 pub fn read() -> Provenance {
     let version = shown("/proc/version");
+    let (release, cmdline) = (shown("/proc/sys/kernel/osrelease"), shown("/proc/cmdline"));
+    let dynamic = line("/sys/kernel/debug/sched/preempt").map_err(|locked| {
+        let config = fs::read_to_string(format!("/boot/config-{release}")).unwrap_or_default();
+        match as_booted(&cmdline, &config) {
+            Some(model) => format!("{model} as booted; {locked}").into(),
+            None => locked,
+        }
+    });
     Provenance {
-        release: shown("/proc/sys/kernel/osrelease"),
-        preemption: preemption(&version, line("/sys/kernel/debug/sched/preempt")),
+        release,
+        preemption: preemption(&version, dynamic),
         version,
-        cmdline: shown("/proc/cmdline"),
+        cmdline,
         tsc_khz: tsc::khz(),
         facts: facts(),
     }
@@ -105,6 +113,36 @@ fn preemption(version: &str, dynamic: Result<String, Reason>) -> Preemption {
         Err(_) if has("PREEMPT") => Preemption::Full,
         Err(_) => Preemption::Unknown(Preemption::NONE_OR_VOLUNTARY.into()),
     }
+}
+
+/// The model that a kernel with `PREEMPT_DYNAMIC` booted with, by its command line or else its
+/// configuration. Whoever is root may have chosen another one since.
+fn as_booted(cmdline: &str, config: &str) -> Option<Preemption> {
+    let arguments = cmdline.split_whitespace();
+    let arguments = arguments.filter_map(|one| one.strip_prefix("preempt="));
+    let of = |name| Preemption::of_name(name).filter(|model| *model != Preemption::Rt);
+    let chosen = arguments.filter_map(of).last();
+    let built = |option: &&str| {
+        config
+            .lines()
+            .any(|line| line == format!("CONFIG_{option}=y"))
+    };
+    chosen.or_else(|| {
+        let options = [
+            "PREEMPT_NONE",
+            "PREEMPT_VOLUNTARY",
+            "PREEMPT",
+            "PREEMPT_LAZY",
+        ];
+        let name = options.into_iter().find(built)?;
+        Preemption::of_name(
+            match name {
+                "PREEMPT" => "full".to_owned(),
+                _ => name.trim_start_matches("PREEMPT_").to_lowercase(),
+            }
+            .as_str(),
+        )
+    })
 }
 
 /// Whether timers end on the nanosecond or on the tick.
@@ -194,6 +232,17 @@ mod tests {
         let name = format!("uarch\t: sifive,u74-mc\n{numbers}");
         assert_eq!(riscv_model(&name), Some("sifive,u74-mc".to_owned()));
         assert_eq!(riscv_model("hart\t: 0\n"), None);
+    }
+
+    #[test]
+    fn where_debugfs_is_locked_it_is_said_how_it_was_booted() {
+        let config = "CONFIG_PREEMPT_BUILD=y\nCONFIG_PREEMPT_NONE=y\n";
+        let cmdline = "ro preempt=voluntary preempt=full preempt=fulll";
+        assert_eq!(as_booted(cmdline, config), Some(Preemption::Full));
+        assert_eq!(as_booted("ro", config), Some(Preemption::None));
+        let full = "CONFIG_PREEMPT=y\n# CONFIG_PREEMPT_NONE is not set";
+        assert_eq!(as_booted("ro", full), Some(Preemption::Full));
+        assert_eq!(as_booted("ro", ""), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
 use punctual_model::place::{WATCHED_MOST, of_cycle};
 use punctual_model::plan::Step;
+use punctual_model::recording::ENDED_WITHIN;
 use punctual_model::run::Run;
 use punctual_model::{Nanos, Recording, RecordingKey};
 use thiserror::Error;
@@ -348,6 +349,9 @@ impl Case<'_> {
         if evidence.found.is_empty() {
             return Found::gap("there is no sample".to_owned());
         }
+        if let Some(longer) = ended_within(evidence, |_, last| last > bound) {
+            return longer;
+        }
         self.fit(evidence, Why::Kept { bound })
     }
 
@@ -394,6 +398,11 @@ impl Case<'_> {
                 "one sample only"
             };
             return Found::gap(format!("{}: there is {found}", named(run)));
+        }
+        let is_wider =
+            |one: &Recording, last: Nanos| one.min().is_some_and(|least| last - least > most);
+        if let Some(wider) = ended_within(evidence, is_wider) {
+            return wider;
         }
         self.fit(evidence, why)
     }
@@ -575,6 +584,23 @@ impl Found {
     fn gap(gap: String) -> Self {
         Self::new(Fitness::Undecided, Why::Gap(gap), Some(More::Whole))
     }
+}
+
+/// That a thread ended within a cycle that would have broken the limit, had it counted.
+fn ended_within(
+    evidence: &Evidence<'_>,
+    breaks: impl Fn(&Recording, Nanos) -> bool,
+) -> Option<Found> {
+    evidence.found.iter().find_map(|(run, one)| {
+        let last = one.findings.get(ENDED_WITHIN)?.nanos()?;
+        breaks(one, last).then(|| {
+            let run = named(run);
+            Found::gap(format!(
+                "{run}: its last cycle, within which the thread ended, had {last} and counts as \
+                 none; with a shorter duration_ms the program is asked to end while it runs"
+            ))
+        })
+    })
 }
 
 /// Unfit, where a sample is above the bound.

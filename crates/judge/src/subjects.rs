@@ -334,6 +334,7 @@ impl<'a> Subject<'a> {
             .or_else(|| new.other_plan())
             .or_else(|| new.other_digest());
         new.remark_equal_seeds();
+        new.remark_one_past();
         new
     }
 
@@ -426,6 +427,26 @@ impl<'a> Subject<'a> {
             };
         }
         None
+    }
+
+    /// Seeds draw less where all guests did the same before.
+    fn remark_one_past(&mut self) {
+        let past = |one: &Measured<'_>| one.plan.as_ref().ok()?.past;
+        let mut all = self
+            .runs
+            .iter()
+            .filter(|one| one.run.is_virtual())
+            .map(past);
+        let Some(first) = all.next().flatten() else {
+            return;
+        };
+        let count = self.runs.len();
+        if count > 1 && all.all(|other| other == Some(first)) {
+            self.remarks.push(format!(
+                "all {count} runs have one past (--past {first}): another past of the guest may \
+                 give other figures"
+            ));
+        }
     }
 
     /// Samples that are the same with another seed are seldom true, nor are the same figures in
@@ -684,6 +705,17 @@ mod tests {
         let runs = [aged, runs[1].clone()];
         let all = subjects(&runs);
         assert_eq!((all[0].runs.len(), all[0].gap.as_deref()), (2, None));
+        // Seeds of one past draw less.
+        let with_past = |seed: u64| {
+            let mut run = on(seed, |_| {});
+            run.plan = format!("past = 4\n{}", run.plan);
+            run
+        };
+        let remarks = |runs: &[Run]| subjects(runs).remove(0).remarks;
+        let all = remarks(&[with_past(1), with_past(2)]);
+        assert!(all[0].starts_with("all 2 runs have one past (--past 4)"));
+        assert!(remarks(&[with_past(1)]).is_empty());
+        assert!(remarks(&[with_past(1), on(2, |_| {})]).is_empty());
         // Other seeds with the same samples are told.
         let mut other = on(1, |_| {});
         (other.seed, other.plan) = (2, other.plan.replace("seed = 1", "seed = 2"));

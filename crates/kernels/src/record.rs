@@ -124,7 +124,7 @@ fn find(
 ) -> Result<Found, KernelError> {
     let mut find_in = |package: &str, suites: &[String]| {
         let lists = Lists::fetch(cache, source.architecture, suites, say)?;
-        say(&format!("looking for {package}"));
+        say(&format!("searching Debian for {}", plain(package)));
         let (candidate, unpacked) = newest(work, &lists, package, id, say)?;
         Ok(Found {
             lists,
@@ -144,6 +144,14 @@ fn find(
 /// Whether another archive may have what this one has not.
 fn is_elsewhere(error: &AptError) -> bool {
     matches!(error, AptError::NoVersion { .. } | AptError::NoPackage(_)) || error.is_gone()
+}
+
+/// The name that a pattern of packages begins with.
+fn plain(pattern: &str) -> String {
+    let name = pattern.trim_start_matches('^').replace("\\.", ".");
+    let is_pattern = |c: char| "[(*+?$".contains(c);
+    let begin = name.split(is_pattern).next().unwrap_or_default();
+    begin.trim_end_matches(['.', '-']).to_owned()
 }
 
 /// The newest package that fits and can be downloaded: an index may name what is gone.

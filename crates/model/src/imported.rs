@@ -35,7 +35,7 @@ pub const ASKED: &str = "asked";
 
 /// Counts that agree by chance no more often than once in ten to the power of this are no two
 /// measurements.
-const POWER: f64 = 6.0;
+const POWER: f64 = 3.0;
 
 /// What two runs of other programs have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

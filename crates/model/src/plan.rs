@@ -211,6 +211,10 @@ pub struct Worker {
     /// Whether the command never ends by itself: then no round of it is expected to be done.
     #[serde(default)]
     pub endless: bool,
+    /// Whether the command's exit status says nothing: `ls` of a tree that changes meanwhile
+    /// fails. Of any other a load whose every round fails is no load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignore_status: bool,
     /// What the worker does, as a plural noun: `files`, `messages`.
     pub unit: String,
     /// How that is counted in what the worker prints.

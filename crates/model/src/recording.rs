@@ -28,6 +28,10 @@ pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
 /// The setting that says that nobody counted missed periods, and why.
 pub const MISSED: &str = "missed";
 
+/// The finding of a program's cycle within which its thread ended, where that had lasted longer
+/// than any that counts: how long. It counts as none, since nobody knows what was to come.
+pub const ENDED_WITHIN: &str = "ended_within";
+
 /// The setting that says what ended a recording before it had all that was asked for, where that
 /// was no request of the user's.
 pub const ENDED_BY: &str = "ended_by";

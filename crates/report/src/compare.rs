@@ -171,7 +171,7 @@ impl Digests {
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
-            Self::First => "the others are compared with it",
+            Self::First => "what the others are compared with",
             Self::Equal => "equal: the same behaviour to the last sample",
             Self::Different => "different",
             Self::OtherSeeds => "not compared: other seeds",

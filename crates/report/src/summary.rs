@@ -420,7 +420,7 @@ fn verdict(
             let more = match more {
                 Some(more) if more > 0 => {
                     format!(
-                        "; {more} more seeds of each would find {} times",
+                        "; {more} more seeds of each are enough to see {} times",
                         rule.effect
                     )
                 }

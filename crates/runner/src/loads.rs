@@ -133,6 +133,7 @@ fn stress_ng(name: &str, list: &str) -> Result<Load, Error> {
         pause_ms: 0,
         limit_ms: 0,
         endless: false,
+        ignore_status: false,
         unit: "bogo operations".to_owned(),
         count: Count::After("bogo-ops: ".to_owned()),
     };

@@ -32,8 +32,7 @@ pub enum StoreError {
     },
     /// The copy that a store is migrated after cannot be made.
     #[error(
-        "cannot copy the store to {}, and without a copy it is not migrated to this version: \
-         repair the cause",
+        "cannot copy the store to {}, and a store without a copy is not brought to this version",
         path.display()
     )]
     Copy {

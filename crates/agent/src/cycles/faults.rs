@@ -502,6 +502,7 @@ mod tests {
             cycles: (0..5).map(cycle).collect(),
             cut: None,
             is_stuck: false,
+            ended: None,
             awake_since: None,
             is_due_known: true,
         }

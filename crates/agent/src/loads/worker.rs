@@ -7,7 +7,7 @@ use std::ops::{AddAssign, Sub};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -63,11 +63,22 @@ impl Sub for Done {
     }
 }
 
+/// How the rounds ended that were not stopped: well, at their limit or otherwise.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    well: u64,
+    failed: u64,
+    /// How the last of those ended.
+    last: Option<ExitStatus>,
+}
+
 /// What the thread of a worker and those that watch and stop it all see.
 pub struct Shared {
     stop: AtomicBool,
     /// The processes of the round that runs.
     pub group: Group,
+    /// How its rounds ended.
+    ends: Mutex<Ends>,
     /// What the rounds did that have ended, as far as it is known then only; held while the
     /// processes of one are collected, so that nothing is counted twice or not at all.
     ended: Mutex<Done>,
@@ -83,6 +94,7 @@ impl Shared {
         Ok(Self {
             stop: AtomicBool::new(false),
             group: Group::new(),
+            ends: Mutex::default(),
             ended: Mutex::default(),
             counter: counter.map_err(|error| format!("no memory to count in: {error}"))?,
             slot: WorkerSlot::take(),
@@ -96,6 +108,29 @@ impl Shared {
 
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// That none of its rounds ended well, and how many there were: what they printed is no work.
+    pub fn failure(&self) -> Option<String> {
+        let ends = *self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = ends.last.filter(|_| ends.well == 0)?;
+        let rounds = match ends.failed {
+            1 => "its only round".to_owned(),
+            all => format!("each of its {all} rounds, the last of them"),
+        };
+        Some(format!(
+            "{rounds}, ended with {last} (`ignore_status = true` where that says nothing)"
+        ))
+    }
+
+    fn note_end(&self, status: ExitStatus, at_limit: bool) {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        if at_limit || status.success() {
+            ends.well += 1;
+        } else {
+            ends.failed += 1;
+            ends.last = Some(status);
+        }
     }
 
     /// What its ended rounds did. As long as this is held none ends.
@@ -158,7 +193,7 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<()> {
     let listened = child
         .stdout
         .take()
-        .map_or(Ok(()), |output| listen(output, worker.limit(), shared));
+        .map_or(Ok(false), |output| listen(output, worker.limit(), shared));
     if listened.is_err() {
         group.kill();
     }
@@ -174,13 +209,17 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<()> {
         Count::Written => done.amount += written,
         _ => {}
     }
-    done.rounds += u64::from(!shared.is_stopped());
+    let is_whole = !shared.is_stopped();
+    done.rounds += u64::from(is_whole);
     shared.slot.rounds(done.rounds);
     let amount = shared.done(*done, Usage::default()).amount;
     shared.slot.amount(amount);
     let did_nothing = done.amount == 0 && shared.counter.told() == before;
     drop(done);
-    listened?;
+    let at_limit = listened?;
+    if is_whole {
+        shared.note_end(ended.status, at_limit);
+    }
     if did_nothing && code.is_some_and(|code| code != 0) {
         let text = format!("it did nothing and ended with {}", ended.status);
         return Err(io::Error::other(text));
@@ -188,18 +227,21 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads what a command prints until it closes its output, and ends it at the limit.
-fn listen(mut output: ChildStdout, limit: Option<Nanos>, shared: &Shared) -> io::Result<()> {
+/// Reads what a command prints until it closes its output, and ends it at the limit; whether it
+/// came to that.
+fn listen(mut output: ChildStdout, limit: Option<Nanos>, shared: &Shared) -> io::Result<bool> {
+    let mut at_limit = false;
     let deadline = limit.map(|span| time::now() + span);
     let mut piece = vec![0; 64 * 1024];
     let mut line = Vec::new();
     loop {
         let left = deadline.map(|end| end - time::now());
         if !pipe::wait_readable(output.as_fd(), left)? {
+            at_limit = true;
             shared.group.kill();
         }
         match output.read(&mut piece)? {
-            0 => return Ok(()),
+            0 => return Ok(at_limit),
             length => {
                 shared.counter.feed(&piece[..length], &mut line);
                 shared.slot.amount(shared.counter.told());

@@ -15,7 +15,7 @@ use punctual_model::place::{self, FAULT_PLACES, FaultPlace, PLACES, Place};
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
 };
-use punctual_model::recording::{ENDED_BY, MISSED};
+use punctual_model::recording::{ENDED_BY, ENDED_WITHIN, MISSED};
 use punctual_model::{Fact, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -49,6 +49,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
             FindingView::new("slept_within", "slept within", Form::Plain).only_of("execution"),
             FindingView::new(DESIGN_FAULTS, "design faults", Form::Plain).only_of("execution"),
             FindingView::new("exit", "exit", Form::Plain).only_of("execution"),
+            FindingView::new(ENDED_WITHIN, "last, not counted", Form::Plain),
         ],
     },
     scope: Ok(Watched {
@@ -343,17 +344,48 @@ impl App {
                 recording.interrupted = true;
                 recording.settings.insert(ENDED_BY.into(), by.into());
             }
-            if part != RESPONSE || period == Nanos::ZERO {
-                let unknown = "the response misses periods, of the length period_us".into();
-                let unknown = Fact::Unknown { unknown };
+            if let Some(unknown) = self.missed_unknown(part, thread, recording.missed) {
+                let unknown = Fact::Unknown {
+                    unknown: unknown.into(),
+                };
                 recording.settings.insert(MISSED.into(), unknown);
             }
             if part == EXECUTION {
                 recording.findings = found_of(counted, &ran.end);
             }
+            let last = thread.ended.as_ref().map(of);
+            if let Some(last) = last.filter(|last| recording.max().is_some_and(|max| *last > max)) {
+                let last = Finding::Nanos(last);
+                recording.findings.insert(ENDED_WITHIN.into(), last);
+            }
             recording
         };
         parts.map(record).collect()
+    }
+}
+
+impl App {
+    /// Why it is not known how many periods were missed.
+    fn missed_unknown(&self, part: &str, thread: &Thread, missed: u64) -> Option<String> {
+        let period = Nanos::from_micros(self.period_us as i64);
+        if part != RESPONSE || period == Nanos::ZERO {
+            return Some("the response misses periods, of the length period_us".into());
+        }
+        // A thread that is late again and again is due less often than it is to be.
+        if let Some(last) = thread
+            .ended
+            .map(|last| last.response())
+            .filter(|last| *last > period)
+        {
+            return Some(format!(
+                "it ended within a cycle, {last} after that was due"
+            ));
+        }
+        let found = period_of(&thread.cycles[self.warmup as usize..])?;
+        let is_shorter = found.0 * 20 < period.0 * 19;
+        let is_longer = missed == 0 && found.0 * 2 > period.0 * 3;
+        let differs = is_shorter || is_longer;
+        differs.then(|| format!("period_us is {period}, and its cycles are {found} apart"))
     }
 }
 
@@ -646,6 +678,7 @@ mod tests {
             ],
             cut: None,
             is_stuck: false,
+            ended: None,
             awake_since: None,
         };
         vec![thread("main", false), thread("loop", true)]
@@ -774,6 +807,55 @@ mod tests {
         let places = Finding::Text("0,1,2,1 1,1,4,1".into());
         assert_eq!(execution.findings[PLACES], places);
         assert!(!response.findings.contains_key(PLACES));
+    }
+
+    #[test]
+    fn periods_of_another_length_are_missed_by_nobody_knows_how_many() {
+        let missed = |period: u64| {
+            let app = app(&format!("period_us = {period}"));
+            let mut threads = threads();
+            // Each 1,000 ns, and never late.
+            threads[1].cycles = (0..9).map(|number| cycle(1_000 * number, 500)).collect();
+            recordings(&app, &threads).unwrap()[2].missed_periods()
+        };
+        assert_eq!([1, 2, 50].map(missed), [Some(0), None, None]);
+        let app = App {
+            period_us: 1,
+            ..app("")
+        };
+        let of = |step: i64, missed| {
+            let mut thread = threads().remove(1);
+            thread.cycles = (0..9).map(|number| cycle(step * number, 1)).collect();
+            app.missed_unknown(RESPONSE, &thread, missed).is_some()
+        };
+        let (rare, late, often) = (of(1_501, 0), of(1_501, 1), of(949, 1));
+        assert_eq!((rare, late, often, of(950, 0)), (true, false, true, false));
+    }
+
+    #[test]
+    fn a_cycle_within_which_a_thread_ends_is_told_where_it_is_longer_than_all() {
+        let ended = |response| {
+            let mut threads = threads();
+            threads[1].ended = Some(cycle(6_000, response));
+            let all = recordings(&app(""), &threads).unwrap();
+            all.into_iter()
+                .map(|one| (one.count, one.findings.get(ENDED_WITHIN).cloned()))
+                .collect::<Vec<_>>()
+        };
+        let longest = |value| Some(Finding::Nanos(Nanos(value)));
+        assert_eq!(
+            ended(9_000),
+            [(4, None), (4, longest(8_999)), (4, longest(9_000))]
+        );
+        assert!(ended(2_001).iter().all(|one| *one == (4, None)));
+        let mut thread = threads().remove(1);
+        let app = app("period_us = 5");
+        let unknown = |thread: &Thread| app.missed_unknown(RESPONSE, thread, 1);
+        thread.cycles = (0..9).map(|number| cycle(5_000 * number, 1)).collect();
+        thread.ended = Some(cycle(50_000, 5_000));
+        assert_eq!(unknown(&thread), None);
+        thread.ended = Some(cycle(50_000, 5_001));
+        assert!(unknown(&thread).unwrap().contains("within a cycle"));
     }
 
     #[test]

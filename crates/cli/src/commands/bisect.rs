@@ -59,8 +59,8 @@ pub struct Bisect {
     /// The one that is fit: a version (6.12.43), or a kernel [default: the first]
     #[arg(long, value_name = "VERSION")]
     good: Option<String>,
-    /// The one that is unfit; older than the good one to find what mended it [default: the
-    /// last]
+    /// The one that is unfit; older than the good one to find what repaired it [default:
+    /// the last]
     #[arg(long, value_name = "VERSION")]
     bad: Option<String>,
     /// The limits: a TOML file; without it those of the suite

@@ -206,6 +206,7 @@ impl Judge {
             let mut runs = self.measure.store.load(&self.what)?;
             let limits = limits_of_runs(self.limits.as_deref(), &suite_of(&runs)?)?;
             let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
+            refuse_itself(&runs, &baselines)?;
             let at_once = side_by_side(None)?;
             let store = self.measure.store.open()?;
             let is_asked = |limit: &Limit| matches!(limit.demand, Demand::Arrival { .. });
@@ -362,6 +363,19 @@ fn limits_of_runs(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
         return Err(UsageError(wrong).into());
     }
     limits_of(file, suite)
+}
+
+/// A run is always like itself.
+fn refuse_itself(runs: &[Run], baselines: &Baselines) -> Result<()> {
+    let mut all = baselines.values().flatten();
+    let Some(same) = all.find(|one| runs.iter().any(|run| run.id == one.id)) else {
+        return Ok(());
+    };
+    let wrong = format!(
+        "{} is judged, and is its own baseline: name other runs on one side",
+        same.id
+    );
+    Err(UsageError(wrong).into())
 }
 
 /// Judges runs that may be compared with their baselines.

@@ -500,6 +500,25 @@ fn cycles_are_judged_by_limits_in_their_own_words() {
             ("marked response", Fitness::Undecided)
         ]
     );
+    // A cycle within which its thread ended breaks no limit, and keeps none.
+    for (limit, kept) in [("deadline = \"9 us\"", 9_000), ("jitter = \"7 us\"", 9_000)] {
+        let ended = |last: i64| {
+            let mut runs: Vec<Run> = (1..=5).map(|seed| run(seed, 9_000)).collect();
+            for one in &mut runs[3].recordings {
+                let last = Finding::Nanos(Nanos(last));
+                one.findings.insert("ended_within".into(), last);
+            }
+            let limit: Limit = toml::from_str(limit).unwrap();
+            judge(&[limit], &runs, &Baselines::new())
+                .unwrap()
+                .answers
+                .remove(0)
+        };
+        assert_eq!(ended(kept).fitness, Fitness::Fit);
+        let longer = ended(kept + 1);
+        assert_eq!(longer.fitness, Fitness::Undecided);
+        assert!(longer.reason().contains("rt-4 (seed 4): its last cycle"));
+    }
     let other = judged("jitter = \"7 us\"\nthread = \"other\"", 9_000, 5).unwrap_err();
     assert!(
         other.to_string().contains("the variant other lateness"),

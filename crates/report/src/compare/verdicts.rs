@@ -116,11 +116,11 @@ pub fn told(judged: &Judged, rule: &Rule) -> String {
     let more = match &judged.verdict {
         Verdict::Undecided(few) => format!("; {few}"),
         Verdict::NotSeparated { more: Some(0) } => {
-            format!("; {} would have been found", times(rule.effect))
+            format!("; these are enough to see {}", times(rule.effect))
         }
         Verdict::NotSeparated { more: Some(more) } => {
             format!(
-                "; {more} more seeds of each would find {}",
+                "; {more} more seeds of each are enough to see {}",
                 times(rule.effect)
             )
         }
