@@ -281,3 +281,56 @@ fn what_a_file_does_not_tell_is_undecided_and_what_it_tells_is_judged() {
     let ended = scratch.run(&["import", &path.display().to_string(), "--load", "idle"]);
     assert!(ended.stderr.contains("gunzip"), "{}", ended.stderr);
 }
+
+/// A histogram of cyclictest's with these counts, one bin each microsecond from `first` on.
+fn histogram(first: usize, counts: &[u32]) -> String {
+    let bins = (0..100).map(|bin: usize| {
+        let count = bin.checked_sub(first).and_then(|at| counts.get(at));
+        format!("{bin:06} {:06}\n", count.copied().unwrap_or_default())
+    });
+    let total: u32 = counts.iter().sum();
+    let sum: u32 = (first as u32..)
+        .zip(counts)
+        .map(|(at, count)| at * count)
+        .sum();
+    let (average, last) = (sum / total, first + counts.len() - 1);
+    format!(
+        "# cyclictest -q -m -p 90 -i 1000 -l {total} -h 100\n# Histogram\n{}# Total: {total:09}\n\
+         # Min Latencies: {first:05}\n# Avg Latencies: {average:05}\n\
+         # Max Latencies: {last:05}\n# Histogram Overflows: 00000\n\
+         # Histogram Overflow at cycle number:\n# Thread 0:\n",
+        bins.collect::<String>()
+    )
+}
+
+/// They have no seeds that would tell one from another.
+#[test]
+fn five_files_each_of_two_machines_are_compared_as_five_runs_each() {
+    let scratch = Scratch::new();
+    let import = |subject: &str, first: usize, numbers: [u32; 5]| {
+        for number in numbers {
+            let text = histogram(first, &[900 + number, 700 - 3 * number, 300 + 2 * number]);
+            let file = scratch.file(&format!("{subject}{number}.txt"), text);
+            let ended = scratch.run(&["import", &file, "--subject", subject]);
+            assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        }
+    };
+    import("slow", 30, [1, 2, 3, 4, 5]);
+    import("fast", 10, [6, 7, 8, 9, 10]);
+    let all: Vec<String> = (1..=10).map(|number| format!("r{number}")).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let compared = scratch.run(&[&["compare"], &all[..]].concat());
+    assert_eq!(compared.status, Some(0), "{}", compared.stderr);
+    let told = &compared.stdout;
+    assert!(told.contains("fast against slow"), "{told}");
+    assert!(!told.contains("undecided"), "{told}");
+    // With a copy of one nobody knows how many there are.
+    let mut copy = std::fs::read_to_string(scratch.path("fast6.txt")).unwrap();
+    copy.insert_str(0, "# again\n");
+    let copy = scratch.file("copy.txt", copy);
+    let ended = scratch.run(&["import", &copy, "--subject", "fast"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let compared = scratch.run(&[&["compare"], &all[..], &["r11"]].concat());
+    let told = &compared.stdout;
+    assert!(told.contains("undecided: too few runs"), "{told}");
+}

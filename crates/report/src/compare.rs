@@ -6,7 +6,7 @@ mod refusal;
 mod text;
 mod verdicts;
 
-use punctual_judge::{Comparison as Judged, Rule};
+use punctual_judge::{Comparison as Judged, Rule, independent};
 use punctual_model::probe::{FindingView, Shape};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
@@ -23,7 +23,8 @@ pub(crate) use verdicts::{against_first, found, of_pair};
 pub use verdicts::{name as verdict_name, sentences as verdict_sentences, told as verdict_told};
 
 /// Runs that may be compared. Where one subject has two runs with one seed, each run is a
-/// subject of its own.
+/// subject of its own; runs of other programs, which have none, only where they are no
+/// independent measurements of one of several subjects.
 #[derive(Debug)]
 pub struct Comparable(Vec<Run>);
 
@@ -34,10 +35,15 @@ impl Comparable {
         let same = |one: &Run, other: &Run| {
             (&one.subject, one.seed, one.clock()) == (&other.subject, other.seed, other.clock())
         };
-        let twice: Vec<bool> = runs
-            .iter()
-            .map(|run| runs.iter().filter(|other| same(run, other)).count() > 1)
-            .collect();
+        let is_apart = |run: &Run| {
+            let alike: Vec<&Run> = runs.iter().filter(|other| same(run, other)).collect();
+            if !run.is_imported() || alike.len() == runs.len() {
+                return alike.len() > 1;
+            }
+            let counted = independent(&alike);
+            counted.gap.is_some() || counted.runs.len() < alike.len()
+        };
+        let twice: Vec<bool> = runs.iter().map(is_apart).collect();
         for (run, twice) in runs.iter_mut().zip(twice) {
             if twice {
                 run.subject.name = format!("{} {}", run.subject.name, run.id);
