@@ -10,7 +10,7 @@
 
 mod faults;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::Nanos;
 
@@ -153,7 +153,9 @@ pub struct Thread {
     /// The cycle that was cut off: the one that it was in, or the next one, which it waited for;
     /// none where it has ended, or slept for nobody knows what.
     pub cut: Option<Cut>,
-    /// The cycle within which it ended: that counts as none, since nobody knows what was to come.
+    /// The cycle within which it ended, up to its first system call that none of the others made,
+    /// if any: there it does something else. It counts as none, since nobody knows what was to
+    /// come.
     pub ended: Option<Cycle>,
     /// Whether it slept without a timer in the end, though it waits with one: for what, nobody
     /// knows.
@@ -219,6 +221,25 @@ impl Thread {
             self.cycles.push(cut);
         }
     }
+
+    /// Who prints what came of its cycles, or waits for others to end, is in no cycle.
+    fn end_with_another_call(&mut self, events: &[Event]) {
+        let Some((ended, first)) = self.ended.as_mut().zip(self.cycles.first()) else {
+            return;
+        };
+        let own = events.iter().filter(|event| event.thread == self.id);
+        let calls = own.filter_map(|event| match event.what {
+            What::Call { number, .. } if event.at >= first.begin => Some((event.at, number)),
+            _ => None,
+        });
+        let (made, last): (Vec<_>, Vec<_>) = calls.partition(|(at, _)| *at < ended.begin);
+        let made: BTreeSet<_> = made.into_iter().map(|(_, number)| number).collect();
+        let other = last.into_iter().find(|(_, number)| !made.contains(number));
+        if let Some((end, _)) = other {
+            ended.end = end;
+            ended.execution = ended.execution.min(end - ended.begin);
+        }
+    }
 }
 
 /// The threads that ran, also those without cycles, in the order of their numbers. The events
@@ -230,7 +251,11 @@ pub fn of(events: &[Event]) -> Vec<Thread> {
         state.take(event.at, &event.what);
     }
     let ran = states.into_iter().filter(|(_, state)| state.runs > 0);
-    ran.map(|(id, state)| state.finish(id)).collect()
+    let mut threads: Vec<Thread> = ran.map(|(id, state)| state.finish(id)).collect();
+    for thread in &mut threads {
+        thread.end_with_another_call(events);
+    }
+    threads
 }
 
 /// A thread while events are read.
@@ -561,10 +586,29 @@ mod tests {
     #[test]
     fn a_thread_that_ends_is_not_late_for_what_comes_after_it() {
         let ended = hangs(&[out(3_007, Out::Ended)]);
+        assert_eq!(ended.awake_since, None);
         assert_eq!((ended.cycles.len(), ended.is_stuck), (2, false));
         assert_eq!(ended.ended, Some(cycle([3_000, 3_000, 3_007, 7], 0)));
         assert_eq!(hangs(&[]).ended, None);
-        assert_eq!(ended.awake_since, None);
+        // From a call on that no cycle makes it does something else.
+        let calls = |at, number| {
+            let arguments = [0; 3];
+            event(at, What::Call { number, arguments })
+        };
+        let last = [calls(3_003, 1), calls(3_005, 2), out(3_007, Out::Ended)];
+        let ended = hangs(&last).ended;
+        assert_eq!(ended, Some(cycle([3_000, 3_000, 3_003, 3], 0)));
+        let mut all = vec![
+            gets_cpu(0),
+            calls(3, 1),
+            sets(4, 1_000),
+            out(5, Out::Sleeps),
+        ];
+        all.extend([gets_cpu(1_000), calls(1_003, 1), sets(1_004, 3_000)]);
+        all.extend([out(1_005, Out::Sleeps), gets_cpu(3_000)]);
+        all.extend(last);
+        let ended = of(&all).remove(0).ended;
+        assert_eq!(ended, Some(cycle([3_000, 3_000, 3_005, 5], 0)));
     }
 
     #[test]
