@@ -438,8 +438,8 @@ fn a_program_that_does_not_end_well_is_never_fit() {
             "--program",
         ];
         let ran = scratch.run(&[&words[..], &[&program, "-p", "duration_ms=300"]].concat());
-        let goes_on = ["hang", "robbed", "helped"].contains(&how);
-        let (ran_to, told) = if goes_on {
+        let is_whole = ["hang", "robbed", "helped", "overrun", "well"].contains(&how);
+        let (ran_to, told) = if is_whole {
             (0, String::new())
         } else {
             (3, ": app / idle: ".to_owned())
@@ -482,6 +482,16 @@ fn a_program_that_does_not_end_well_is_never_fit() {
     assert_eq!(of_helper.len(), 49);
     assert!(of_helper.iter().all(|took| *took < 20_000), "{of_helper:?}");
     assert_eq!(recording(&helped, "ends 2 response")["interrupted"], false);
+    // A cycle that is too long, and the last: whoever ends well may have ended for that.
+    let (overrun, judged) = ended("overrun", 5);
+    let last = &recording(&overrun, "ends response")["findings"]["ended_within"]["nanos"];
+    assert!(
+        (5_000_000..5_100_000).contains(&last.as_i64().expect("ns")),
+        "{last}"
+    );
+    assert_has(&judged, &["its last cycle"]);
+    let (_, judged) = ended("well", 5);
+    assert!(!judged.contains("its last cycle"), "{judged}");
     for (how, why) in [
         ("crash", "the program ended with signal: 11 (SIGSEGV)"),
         ("fail", "the program ended with status 7"),

@@ -2,9 +2,11 @@
 /* A control loop of 100 cycles that does not end as it should: `ends hang` goes on in its last
  * cycle for ever, `ends crash` touches memory that is not there, `ends stuck` sleeps without a
  * timer, `ends fail` has another status than 0. In `ends robbed` another thread keeps the CPU
- * from it, and in `ends helped` one ends before it. */
+ * from it, and in `ends helped` one ends before it. `ends overrun` takes 5 ms in its last cycle,
+ * and `ends well` prints what it did. */
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -22,6 +24,13 @@ static void cycles(int count)
 		}
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 	}
+}
+
+static long long now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 static void *other(void *goes_on)
@@ -57,6 +66,16 @@ int main(int count, char **words)
 		return 7;
 	if (!strcmp(words[1], "stuck"))
 		pause();
+	if (!strcmp(words[1], "overrun")) {
+		for (long long end = now() + 5000000; now() < end;)
+			;
+		return 0;
+	}
+	if (!strcmp(words[1], "well")) {
+		for (int line = 0; line < 1000; line++)
+			printf("%d of 1000 lines, each of them in a page of memory\n", line);
+		return 0;
+	}
 	for (;;)
 		;
 }
