@@ -121,7 +121,7 @@ fn as_booted(cmdline: &str, config: &str) -> Option<Preemption> {
     let arguments = cmdline.split_whitespace();
     let arguments = arguments.filter_map(|one| one.strip_prefix("preempt="));
     let of = |name| Preemption::of_name(name).filter(|model| *model != Preemption::Rt);
-    let chosen = arguments.filter_map(of).last();
+    let chosen = arguments.filter_map(of).next_back();
     let built = |option: &&str| {
         config
             .lines()
