@@ -504,14 +504,14 @@ fn settings_are_restored_after_a_signal_and_after_a_kill() {
         .iter()
         .find(|(_, name)| name == "punctual-target")
         .unwrap();
-    // Stopped, so that it does not heed the signal that its parent's death sends. A signal is only
-    // asked for: a thread that waits for its CPU behind one that measures stops later.
-    send(*target, Signal::STOP);
-    until("it has stopped", || is_stopped(*target));
-    send(child.id(), Signal::KILL);
-    child.wait().unwrap();
+    // Stopped, so that it does not see the target die. The other way round the kernel wakes the
+    // target (SIGHUP, SIGCONT), whose process group has lost its last parent.
+    send(child.id(), Signal::STOP);
+    until("it has stopped", || is_stopped(child.id()));
     send(*target, Signal::KILL);
     assert_gone(&below);
+    send(child.id(), Signal::KILL);
+    child.wait().unwrap();
     let suite = &scratch.suite("host", &[], SUITE);
     let next = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
     let facts = &runs(&next.stdout)[0]["provenance"]["facts"];
