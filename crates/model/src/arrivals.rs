@@ -5,7 +5,20 @@
 
 use std::collections::BTreeMap;
 
+use crate::key::RecordingKey;
 use crate::units::Nanos;
+
+/// Whether it is known of such recordings how late each arrival is: those of a timer's thread, and
+/// of an interrupt's hard handler.
+pub fn are_told_of(key: &RecordingKey) -> bool {
+    key.probe != "irq" || matches!(key.variant.as_str(), "hard" | "idle hard")
+}
+
+/// Whether samples of such recordings can be aimed: a device's interrupts come by its own clock,
+/// at one interval.
+pub fn can_be_aimed(key: &RecordingKey) -> bool {
+    key.probe != "irq"
+}
 
 /// Every arrival of a step, in virtual time.
 #[derive(Clone, Debug, Default, PartialEq)]

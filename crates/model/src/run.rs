@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, are_told_of};
 use crate::digest::digest;
 use crate::machine::{MachineRecord, VirtualClock};
 use crate::plan::Plan;
@@ -174,8 +174,8 @@ pub struct Run {
 impl Run {
     /// What is known of the arrivals of one of its recordings.
     pub fn arrivals_of(&self, recording: &Recording) -> Option<&Arrivals> {
-        let mut all = self.arrivals.iter();
-        all.find(|one| one.step == recording.key.step)
+        let key = are_told_of(&recording.key).then_some(&recording.key)?;
+        self.arrivals.iter().find(|one| one.step == key.step)
     }
 
     /// Forgets of which steps not every arrival is known: nobody has asked for them, so they are
