@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use punctual_tests::explained::{check_sum, explain, samples};
 use punctual_tests::{EVERY_PROBE, HostLoad, Scratch, assert_has, digests, number, programs, runs};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::scope;
 
@@ -234,6 +234,43 @@ fn a_stall_on_arm64_is_named_with_its_kind_and_its_length() {
             is_there: &is_counted,
         };
         scope::check_survey(&scratch, &run, &surveyed);
+    }
+}
+
+/// Known answer: 250 ticks a second, each by the generic timer.
+#[test]
+fn each_tick_of_arm64_is_told_by_audit() {
+    if !is_ready() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = "name = \"ticks\"\nsummary = \"\"\n[[step]]\nprobe = \"tick\"\nduration_ms = 100\n";
+    let suite = &scratch.file("ticks.toml", suite);
+    let kernels = KERNELS.iter().flat_map(|kernel| ["--kernel", kernel]);
+    let words: Vec<&str> = [suite.as_str()].into_iter().chain(kernels).collect();
+    for run in scratch.measure(&words) {
+        let id = run["id"].as_str().unwrap();
+        let ended = scratch.run(&["audit", id, "--quiet", "--json"]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let audit: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let recordings = audit["runs"][0]["recordings"].as_array().unwrap();
+        let ticks = recordings
+            .iter()
+            .find(|one| one["variant"] == "tick")
+            .unwrap();
+        assert_eq!(ticks["not_explained"], json!([]), "{ticks:#}");
+        let came_in = ticks["came_in"].as_array().unwrap();
+        let sum = |field: &str| -> i64 {
+            let all = came_in.iter().map(|one| one[field].as_i64().unwrap());
+            all.sum()
+        };
+        let is_tick =
+            |one: &Value| one["entry"] == "el0t_64_irq" && one["did"][0] == "tick_nohz_handler";
+        assert!(came_in.iter().all(is_tick), "{ticks:#}");
+        assert_eq!((sum("times"), &ticks["interruptions"]), (25, &json!(25)));
+        // What the timer's interrupt took is within what the program missed of its time.
+        let (own, missed) = (sum("sum_ns"), ticks["sum_ns"].as_i64().unwrap());
+        assert!(own < missed && own * 10 > missed * 8, "{own} of {missed}");
     }
 }
 
