@@ -9,7 +9,7 @@ use std::process::Command;
 
 use punctual_tests::explained::{check_sum, explain, number};
 use punctual_tests::originals::theirs;
-use punctual_tests::{Ended, Scratch, assert_ends, assert_has, markdown, programs};
+use punctual_tests::{Ended, Scratch, assert_ends, assert_has, json, markdown, programs};
 use serde_json::Value;
 
 /// The cycles of `tests/app/loop.c` that are known to be odd.
@@ -692,4 +692,71 @@ fn rust_and_cpp_mark_their_cycles_too() {
         }
         assert_eq!(samples(&run, &format!("{name} lateness")).len(), 20);
     }
+}
+
+/// Which option makes a program late, and which release: `ablate` and `series` take it as it is.
+#[test]
+fn options_and_releases_are_held_against_a_program() {
+    let scratch = Scratch::new();
+    let program = compiled(&scratch, "control");
+    let measured = [
+        "--program",
+        &program,
+        "-p",
+        "duration_ms=150",
+        "--seeds",
+        "1..3",
+        "--quiet",
+        "--json",
+        "--no-explain",
+    ];
+    let options = "[[option]]\nname = \"harmless\"\nboot = \"punctual_nonsense=1\"\n[[option]]\n\
+                   name = \"planted\"\nboot = \"trace_event=sched\"\n";
+    let options = scratch.file("options.toml", options);
+    let words = [
+        "ablate",
+        "--kernel",
+        "debian-6.12-rt",
+        "--options",
+        &options,
+    ];
+    let ended = scratch.run(&[&words[..], &measured].concat());
+    assert_ends(&ended, 0, &[]);
+    let first = &json(&ended)["options"][0];
+    assert_eq!(first["names"], serde_json::json!(["planted"]));
+    let of_program = |one: &&Value| one["measurement"].to_string().contains("control response");
+    let figures = first["figures"].as_array().expect("figures");
+    let median = figures
+        .iter()
+        .find(|one| of_program(one) && one["figure"] == "median");
+    let median = median.unwrap_or_else(|| panic!("{first:#}"));
+    assert_eq!(median["verdict"]["verdict"], "higher");
+
+    // The release that is in the cache already.
+    let line = "debian-6.12-rt";
+    let releases = json(&scratch.run(&["kernel", "series", line, "--json"]));
+    let releases = releases.as_array().expect("releases");
+    let here = releases.iter().rfind(|one| one["in_cache"] == true);
+    let version = here.expect("a release")["version"]
+        .as_str()
+        .expect("a version");
+    let words = ["series", line, "--since", version, "--until", version];
+    let ended = scratch.run(&[&words[..], &measured].concat());
+    assert_ends(&ended, 0, &[]);
+    let found = json(&ended);
+    let figures = found["lines"][0]["figures"].as_array().expect("figures");
+    let of_response = figures.iter().filter(of_program).count();
+    assert_eq!(of_response, 2, "worst and median: {found:#}");
+    assert!(
+        found["lines"][0]["releases"][0]["gaps"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    );
+
+    let both = scratch.run(&["series", line, "--suite", "demo", "--program", &program]);
+    assert_ends(
+        &both,
+        2,
+        &["expected a suite or --program, found both: demo"],
+    );
 }

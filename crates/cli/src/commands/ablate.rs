@@ -29,6 +29,7 @@ Examples:
   punctual ablate --kernel debian-6.12 --options advice
   punctual ablate --kernel mine --options ./mine.toml --report options.html
   punctual ablate --kernel mine --options ./mine.toml --suite demo --pairs
+  punctual ablate --kernel mine --options advice --program './loop --rate 1000'
 
 A file of options has as many of these as it takes:
   boot = \"quiet nohz=off\"     # what all have, the base included

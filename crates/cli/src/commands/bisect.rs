@@ -67,7 +67,7 @@ pub struct Bisect {
     #[arg(long, value_name = "FILE")]
     limits: Option<PathBuf>,
     /// What is measured: a suite that `punctual list suites` shows, or a TOML file
-    /// [default: series, where no --probe is named]
+    /// [default: series, where neither --probe nor --program is named]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
     #[command(flatten)]

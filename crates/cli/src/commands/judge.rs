@@ -38,6 +38,7 @@ Examples:
   punctual judge --probe timer --load stress --kernel mine --limits mine.toml
   punctual judge demo --kernel mine --limits mine.toml --seeds 1..20 --json
   punctual judge ./mine.toml --budget 20m --junit verdict.xml
+  punctual judge --program './loop --rate 1000' --load stress --limits mine.toml
   punctual judge latest-stable --report certificate.html
   git bisect run punctual judge demo --build . --limits mine.toml --git-bisect
   punctual judge demo --kernel mine --limits mine.toml --baseline stable
@@ -67,7 +68,7 @@ more.";
 pub struct Judge {
     /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
     /// seeds as its limits need
-    #[arg(required_unless_present = "probe", value_name = "SUITE|RUN")]
+    #[arg(required_unless_present_any = ["probe", "program"], value_name = "SUITE|RUN")]
     what: Vec<String>,
     #[command(flatten)]
     probes: ProbeArgs,
@@ -189,7 +190,7 @@ impl Judge {
         let is_of_runs = !self.what.is_empty() && self.what.iter().all(|word| is_run(word));
         let (mut judgement, runs) = if is_of_runs {
             if self.probes.is_given() {
-                let wrong = "--probe, --load and --cpus are for what is measured: runs that there are \
+                let wrong = "--probe, --program, --load and --cpus are for what is measured: runs that there are \
                              are judged as they are";
                 return Err(UsageError(wrong.into()).into());
             }

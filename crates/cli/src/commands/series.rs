@@ -29,6 +29,7 @@ Examples:
   punctual series debian-6.12 debian-6.12-rt --report 6.12.html --csv 6.12.csv
   punctual series debian-backports-rt --suite ./mine.toml --seeds 1..5
   punctual series debian-6.12-rt --probe timer --load stress --since 6.12.90
+  punctual series debian-6.12-rt --program './loop --rate 1000' --since 6.12.110
   punctual series debian-6.12-rt --since 6.12.110 --arrivals
 
 Each release is fetched, booted and measured with each seed; what the store
@@ -48,7 +49,7 @@ pub struct Series {
     #[arg(required = true, value_name = "LINE")]
     lines: Vec<String>,
     /// What is measured: a suite that `punctual list suites` shows, or a TOML file
-    /// [default: series, where no --probe is named]
+    /// [default: series, where neither --probe nor --program is named]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
     #[command(flatten)]

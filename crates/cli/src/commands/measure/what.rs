@@ -16,59 +16,10 @@ use toml::{Table, Value};
 
 use crate::UsageError;
 
-/// Probes and loads in place of a suite's, where the suite is named otherwise.
+/// What is measured in place of a suite, or of it, where the suite is named otherwise.
 #[derive(Clone, Debug, Default, Args)]
+#[command(group(ArgGroup::new("measured").args(["probe", "program"]).multiple(true)))]
 pub struct ProbeArgs {
-    /// Measure with this probe: of the suite only its steps, or without a suite
-    /// (may be repeated)
-    #[arg(long, value_name = "NAME")]
-    probe: Vec<String>,
-    /// Measure under this load instead of the suite's (may be repeated)
-    #[arg(long, value_name = "LOAD")]
-    load: Vec<String>,
-    /// Set a parameter of the probes named by --probe, as in a suite: samples=500
-    #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "probe", value_parser = parse_param)]
-    params: Vec<(String, Value)>,
-    /// How many CPUs a guest has, 1 to 8; with --bench host, on which is measured: 1, 0-3 or
-    /// 0,2
-    #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
-    cpus: Option<Cpus>,
-}
-
-impl ProbeArgs {
-    /// Whether anything is named.
-    pub fn is_given(&self) -> bool {
-        !self.probe.is_empty() || !self.load.is_empty() || self.cpus.is_some()
-    }
-
-    /// With the suite that is named; of none this one, or where probes are named none at all.
-    pub fn with_or(&self, suite: Option<&str>, default: &str) -> WhatArgs {
-        let default = Some(default).filter(|_| self.probe.is_empty());
-        self.with(suite.or(default))
-    }
-
-    /// With a suite, or without.
-    pub fn with(&self, suite: Option<&str>) -> WhatArgs {
-        WhatArgs {
-            suite: suite.map(str::to_owned),
-            probe: self.probe.clone(),
-            load: self.load.clone(),
-            params: self.params.clone(),
-            cpus: self.cpus.clone(),
-            ..WhatArgs::default()
-        }
-    }
-}
-
-/// What is measured.
-#[derive(Clone, Debug, Default, Args)]
-#[command(
-    group(ArgGroup::new("what").args(["suite", "probe", "program"]).multiple(true)),
-    group(ArgGroup::new("measured").args(["probe", "program"]).multiple(true)),
-)]
-pub struct WhatArgs {
-    /// The suite: a name that `punctual list suites` shows, or a TOML file
-    suite: Option<String>,
     /// Measure with this probe: of the suite only its steps, or without a suite
     /// (may be repeated)
     #[arg(long, value_name = "NAME")]
@@ -80,7 +31,7 @@ pub struct WhatArgs {
     load: Vec<String>,
     /// Measure the cycles of this program of yours, given with its arguments: how late each
     /// began, how long it took. A guest gets it with its libraries
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["suite", "probe"])]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "probe")]
     program: Option<String>,
     /// With --program: give guests this file too, at the same path; `*` stands for any part of
     /// a name (may be repeated)
@@ -96,6 +47,43 @@ pub struct WhatArgs {
     cpus: Option<Cpus>,
 }
 
+impl ProbeArgs {
+    /// Whether anything is named.
+    pub fn is_given(&self) -> bool {
+        self.is_subject() || !self.load.is_empty() || self.cpus.is_some()
+    }
+
+    /// Whether it says what is measured, so that no suite is needed.
+    fn is_subject(&self) -> bool {
+        !self.probe.is_empty() || self.program.is_some()
+    }
+
+    /// With the suite that is named; of none this one, or where probes or a program are named none
+    /// at all.
+    pub fn with_or(&self, suite: Option<&str>, default: &str) -> WhatArgs {
+        let default = Some(default).filter(|_| !self.is_subject());
+        self.with(suite.or(default))
+    }
+
+    /// With a suite, or without.
+    pub fn with(&self, suite: Option<&str>) -> WhatArgs {
+        WhatArgs {
+            suite: suite.map(str::to_owned),
+            probes: self.clone(),
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Default, Args)]
+#[command(group(ArgGroup::new("what").args(["suite", "probe", "program"]).multiple(true)))]
+pub struct WhatArgs {
+    /// The suite: a name that `punctual list suites` shows, or a TOML file
+    suite: Option<String>,
+    #[command(flatten)]
+    probes: ProbeArgs,
+}
+
 impl WhatArgs {
     /// This suite, as it is.
     pub fn of_suite(suite: &str) -> Self {
@@ -107,32 +95,26 @@ impl WhatArgs {
 
     /// Whether anything is named.
     pub fn is_given(&self) -> bool {
-        self.suite.is_some()
-            || self.program.is_some()
-            || !self.probe.is_empty()
-            || !self.load.is_empty()
+        self.suite.is_some() || self.probes.is_subject() || !self.probes.load.is_empty()
     }
 
     /// The same on as many CPUs as `other` asks for, where it asks.
     #[must_use]
     pub fn on_cpus_of(mut self, other: &Self) -> Self {
-        if other.cpus.is_some() {
-            self.cpus.clone_from(&other.cpus);
+        if other.probes.cpus.is_some() {
+            self.probes.cpus.clone_from(&other.probes.cpus);
         }
         self
     }
 
     /// The same on a guest of so many CPUs, where it asks for none.
     pub fn take_cpus(&mut self, count: u32) {
-        self.cpus.get_or_insert_with(|| Cpus(vec![count]));
+        self.probes.cpus.get_or_insert_with(|| Cpus(vec![count]));
     }
 
     /// The option that says how something is measured where nothing is named, if one does.
     pub fn stray_load(&self) -> bool {
-        self.suite.is_none()
-            && self.program.is_none()
-            && self.probe.is_empty()
-            && !self.load.is_empty()
+        self.suite.is_none() && !self.probes.is_subject() && !self.probes.load.is_empty()
     }
 
     /// The suite, where one is named.
@@ -142,7 +124,7 @@ impl WhatArgs {
 
     /// The suite, where only one is named.
     pub fn only_suite(&self) -> Option<&str> {
-        let is_only = self.probe.is_empty() && self.load.is_empty();
+        let is_only = self.probes.probe.is_empty() && self.probes.load.is_empty();
         self.suite.as_deref().filter(|_| is_only)
     }
 
@@ -162,13 +144,14 @@ impl WhatArgs {
     pub fn of_timer(load: &str, samples: u64, cpu: Option<u32>) -> Self {
         let cpus = cpu.map(|cpu| ("cpus".to_owned(), Value::Array(vec![i64::from(cpu).into()])));
         let samples = ("samples".to_owned(), Value::Integer(samples as i64));
-        Self {
+        let probes = ProbeArgs {
             probe: vec!["timer".to_owned()],
             load: vec![load.to_owned()],
             params: cpus.into_iter().chain([samples]).collect(),
             cpus: cpu.map(|cpu| Cpus(vec![cpu + 1])),
-            ..Self::default()
-        }
+            ..ProbeArgs::default()
+        };
+        probes.with(None)
     }
 
     /// The suite that is asked for, on the CPUs of this machine that are named.
@@ -178,7 +161,7 @@ impl WhatArgs {
 
     /// A suite on the CPUs of this machine that are named.
     pub fn on_host(&self, mut suite: Suite) -> Result<Suite> {
-        if let Some(cpus) = &self.cpus {
+        if let Some(cpus) = &self.probes.cpus {
             suite.steps = on_cpus(suite.steps, &cpus.0)?;
         }
         Ok(suite)
@@ -191,7 +174,7 @@ impl WhatArgs {
 
     /// A suite with as many CPUs for its guests as are asked for.
     pub fn on_guest(&self, mut suite: Suite) -> Result<Suite> {
-        if let Some(cpus) = &self.cpus {
+        if let Some(cpus) = &self.probes.cpus {
             suite.cpus = cpus.count()?;
         }
         if suite.cpus.get() > CPUS_MAX {
@@ -203,9 +186,13 @@ impl WhatArgs {
     }
 
     fn suite(&self, in_guest: bool) -> Result<Suite> {
-        let params = nested(&self.params)?;
-        if let Some(command) = &self.program {
-            let (files, loads) = (&self.file, &self.load);
+        let params = nested(&self.probes.params)?;
+        if let Some(command) = &self.probes.program {
+            if let Some(suite) = &self.suite {
+                let wrong = format!("expected a suite or --program, found both: {suite}");
+                return Err(UsageError(wrong).into());
+            }
+            let (files, loads) = (&self.probes.file, &self.probes.load);
             return Ok(program::suite(command, files, loads, &params, in_guest)?);
         }
         match &self.suite {
@@ -214,18 +201,22 @@ impl WhatArgs {
                              --probe or --program beside it";
                 Err(UsageError(wrong.into()).into())
             }
-            None if self.probe.is_empty() => {
+            None if self.probes.probe.is_empty() => {
                 let wrong = "expected a suite, --probe or --program: `punctual list suites` and \
                              `punctual list probes` show what there is";
                 Err(UsageError(wrong.into()).into())
             }
-            None => Ok(suites::of_probes(&self.probe, &self.load, &params)?),
+            None => Ok(suites::of_probes(
+                &self.probes.probe,
+                &self.probes.load,
+                &params,
+            )?),
             Some(suite) => {
-                let mut suite = suites::only(suites::find(suite)?, &self.probe)?;
+                let mut suite = suites::only(suites::find(suite)?, &self.probes.probe)?;
                 for step in &mut suite.steps {
                     step.params.extend(params.clone());
                 }
-                Ok(suites::under(suite, &self.load)?)
+                Ok(suites::under(suite, &self.probes.load)?)
             }
         }
     }
@@ -236,22 +227,22 @@ impl WhatArgs {
         if let Some(suite) = &self.suite {
             words.push(name_or_path(suite)?);
         }
-        for probe in &self.probe {
+        for probe in &self.probes.probe {
             words.extend(["--probe".into(), probe.clone()]);
         }
-        if let Some(program) = &self.program {
+        if let Some(program) = &self.probes.program {
             words.extend(["--program".into(), suites::from_any_directory(program)?]);
         }
-        for file in &self.file {
+        for file in &self.probes.file {
             words.extend(["--file".into(), name_or_path(file)?]);
         }
-        for load in &self.load {
+        for load in &self.probes.load {
             words.extend(["--load".into(), name_or_path(load)?]);
         }
-        for (key, value) in &self.params {
+        for (key, value) in &self.probes.params {
             words.extend(["-p".into(), format!("{key}={value}")]);
         }
-        if let Some(Cpus(cpus)) = &self.cpus {
+        if let Some(Cpus(cpus)) = &self.probes.cpus {
             let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
             words.extend(["--cpus".into(), cpus.join(",")]);
         }
