@@ -2,7 +2,7 @@
 //! Every arrival: a stall of known length is foretold, reached, and named; without it nothing is.
 
 use punctual_tests::explained::number;
-use punctual_tests::{KERNELS, Scratch, assert_ends, json as json_of, schema};
+use punctual_tests::{KERNELS, Scratch, assert_ends, assert_has, json as json_of, schema};
 use serde_json::{Value, json};
 
 /// How long interrupts are off, each 20 ms, in µs; the second load burns nothing.
@@ -16,6 +16,47 @@ fn load(name: &str, order: &str) -> String {
     )
 }
 
+/// Samples of the device's interrupts under a load.
+fn interrupted(load: &str) -> String {
+    format!("[[step]]\nprobe = \"irq\"\nload = \"{load}\"\nsamples = 60\n")
+}
+
+/// Of an interrupt nothing but interrupts off counts: `burn` has them off, `hold` preemption.
+fn interrupts_wait_for_what_has_them_off_alone(burn: &Value, hold: &Value) {
+    let burnt = BURNT_US * 1_000;
+    // 0.25 µs from the interrupt's entry to its handler, and the entry to and the way out of what
+    // burns.
+    let worst = number(&burn["worst_ns"]);
+    assert!((burnt + 245..burnt + 1_000).contains(&worst), "{burn:#}");
+    let first = &burn["places"][0];
+    assert_eq!(first["what"], "interrupts off", "{burn:#}");
+    let named = ["stall_irqs_off [stall]", "ktime_get"];
+    assert!(
+        named.map(Value::from).contains(&first["most_in"]),
+        "{burn:#}"
+    );
+    let foretold = number(&first["foretold_ns"]);
+    assert!((worst - 100..=worst).contains(&foretold), "{burn:#}");
+    assert!(number(&hold["worst_ns"]) < burnt / 2, "{hold:#}");
+    for step in [burn, hold] {
+        assert_eq!(step["waits"], "handler");
+        assert_eq!(step["is_forecast"], false);
+        assert_eq!(step["reached_ns"], Value::Null);
+        assert_eq!(
+            (&step["periods"], &step["periods_left_out"]),
+            (&json!(59), &json!(0))
+        );
+        assert_eq!(
+            (&step["samples_learnt"], &step["unlearnt_ns"]),
+            (&json!(59), &json!(0))
+        );
+        let sampled = number(&step["sampled_ns"]);
+        assert!(sampled <= number(&step["worst_ns"]), "{step:#}");
+        // Where nothing is off, the handler's way is all.
+        assert_eq!(step["quantiles"][0]["late_ns"], 245, "{step:#}");
+    }
+}
+
 fn place<'a>(step: &'a Value, function: &str) -> Option<&'a Value> {
     let mut places = step["places"].as_array().unwrap().iter();
     places.find(|place| place["most_in"] == function)
@@ -26,12 +67,14 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     let scratch = Scratch::new();
     let step =
         |load: &str| format!("[[step]]\nprobe = \"timer\"\nload = \"{load}\"\nsamples = 60\n");
-    let loads = load("burn", &format!("irqs-off {BURNT_US} every=20011")) + &load("spare", "stop");
-    let steps = step("burn") + &step("spare");
+    let holds = |what: &str| format!("{what} {BURNT_US} every=20011");
+    let loads = load("burn", &holds("irqs-off")) + &load("spare", "stop");
+    let loads = loads + &load("hold", &holds("preempt-off"));
+    let steps = step("burn") + &step("spare") + &interrupted("burn") + &interrupted("hold");
     let suite = &scratch.suite(
         "mine",
         &["rt"],
-        &format!("modules = [\"stall\"]\n{loads}{steps}"),
+        &format!("modules = [\"pulse\", \"stall\"]\n{loads}{steps}"),
     );
     let run = scratch.measure(&[suite]).remove(0);
     let id = run["id"].as_str().unwrap();
@@ -40,12 +83,13 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     let told: Value = serde_json::from_str(&ended.stdout).unwrap();
     schema::check("arrivals", &told).unwrap();
     assert_eq!(told["digest"], told["digest_watched"]);
-    let [burn, spare] = &told["steps"].as_array().unwrap()[..] else {
+    let [burn, spare, masked, held] = &told["steps"].as_array().unwrap()[..] else {
         panic!("{told:#}");
     };
     let stall = place(burn, "stall_irqs_off [stall]")
         .or_else(|| place(burn, "ktime_get"))
         .unwrap_or_else(|| panic!("{burn:#}"));
+    interrupts_wait_for_what_has_them_off_alone(masked, held);
     let burnt = BURNT_US * 1_000;
     assert!(
         (burnt..burnt + 15_000).contains(&number(&stall["foretold_ns"])),
@@ -89,7 +133,13 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     assert_eq!((&kept.stdout, &*kept.stderr), (&ended.stdout, ""));
     let part = scratch.run(&["arrivals", id, "--load", "burn", "--json"]);
     let part: Value = serde_json::from_str(&part.stdout).unwrap();
-    assert_eq!(part["steps"], json!([burn]));
+    assert_eq!(part["steps"], json!([burn, masked]));
+    let words = ["arrivals", id, "--probe", "irq", "--load", "hold", "--aim"];
+    assert_ends(
+        &scratch.run(&words),
+        0,
+        &["irq / hold / hard", "No sample is aimed"],
+    );
     // Nothing of an aimed sample is in the run, and the worst are listed beside it.
     let shown = scratch.run(&["show", id, "--json"]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
@@ -98,7 +148,9 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     assert_eq!(shown["digest"], told["digest"]);
     assert_eq!(shown["recordings"][0]["max"], burn["sampled_ns"]);
     let figures = shown["arrivals"].as_array().unwrap();
-    assert_eq!(figures.len(), 2);
+    // Of an interrupt's five stages it is the first whose arrivals are known.
+    let of: Vec<&Value> = figures.iter().map(|one| &one["recording"]).collect();
+    assert_eq!(of[2..], ["irq / burn / hard", "irq / hold / hard"]);
     assert_eq!(figures[0]["reached_ns"], burn["reached_ns"]);
     assert_eq!(figures[1]["worst_ns"], spare["worst_ns"]);
 }
@@ -118,6 +170,8 @@ fn commands_that_measure_many_look_at_every_arrival() {
     assert_ends(&judged, 0, &[]);
     let verdict = &json_of(&judged)["answers"][0];
     assert_eq!(verdict["verdict"], "fit", "{verdict:#}");
+    bisect_shows_them(&scratch, &suite, &limits);
+    series_has_them(&scratch, &suite);
     let options = "boot = \"trace_event=sched\"\n[[option]]\nname = \"planted\"\n\
                    without = \"trace_event=sched\"\n";
     let options = scratch.file("options.toml", options);
@@ -149,4 +203,55 @@ fn commands_that_measure_many_look_at_every_arrival() {
         number(&arrival["with_ns"]) < number(&arrival["base_ns"]),
         "{arrival:#}"
     );
+}
+
+/// The newest release of a line, with both figures of each of its runs.
+fn series_has_them(scratch: &Scratch, suite: &str) {
+    let listed = json_of(&scratch.run(&["kernel", "series", KERNELS[1], "--json"]));
+    let newest = listed.as_array().unwrap().last().unwrap();
+    let since = newest["version"].as_str().unwrap();
+    let words = ["series", KERNELS[1], "--since", since, "--suite", suite];
+    let more = ["--seeds", "1..2", "--arrivals=1", "--quiet", "--json"];
+    let ended = scratch.run(&[&words[..], &more].concat());
+    assert_ends(&ended, 0, &[]);
+    let found = json_of(&ended);
+    let figures = found["lines"][0]["figures"].as_array().unwrap();
+    for name in ["worst", "arrival", "reached"] {
+        let figure = figures.iter().find(|one| one["figure"] == name);
+        let runs = &figure.unwrap_or_else(|| panic!("{found:#}"))["values"][0];
+        assert_eq!(runs.as_array().map(Vec::len), Some(2), "{name}: {found:#}");
+        assert!(number(&runs[0]["ns"]) > 3_000, "{name}: {found:#}");
+    }
+}
+
+/// The verdicts on both ends, with the latest arrival of each.
+fn bisect_shows_them(scratch: &Scratch, suite: &str, limits: &str) {
+    let page = scratch.path("bisect.html");
+    let words = [
+        "bisect", KERNELS[1], KERNELS[0], "--suite", suite, "--limits", limits,
+    ];
+    let page = page.to_str().unwrap();
+    let more = [
+        "--arrivals",
+        "--no-explain",
+        "--quiet",
+        "--json",
+        "--report",
+        page,
+    ];
+    let ended = scratch.run(&[&words[..], &more].concat());
+    assert_ends(&ended, 0, &[]);
+    let found = json_of(&ended);
+    schema::check("bisect", &found).unwrap();
+    assert_eq!(found["first_unfit"], KERNELS[0]);
+    let steps = found["steps"].as_array().unwrap();
+    for (step, is_forecast) in steps.iter().zip([false, true]) {
+        let known = &step["arrivals"][0];
+        assert_eq!(known["is_forecast"], is_forecast, "{step:#}");
+        assert_eq!(known["reached_ns"], Value::Null, "{step:#}");
+    }
+    let [good, bad] = [0, 1].map(|at| number(&steps[at]["arrivals"][0]["worst_ns"]));
+    assert!(good <= 40_000 && 40_000 < bad, "{good} {bad}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_has(&page, &["every arrival", "the latest of every arrival is"]);
 }

@@ -68,7 +68,10 @@ fn no_arrivals_are_told(scratch: &Scratch, run: &str) {
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     assert_has(
         &ended.stderr,
-        &["packet / idle", "only arrivals of timers are told"],
+        &[
+            "packet / idle",
+            "only arrivals of timers and interrupts are told",
+        ],
     );
 }
 

@@ -130,6 +130,88 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     figure.collect()
 }
 
+/// What is known of the arrivals of one measurement, over several runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Latest {
+    /// Probe, load and variant.
+    pub recording: String,
+    /// The latest of every arrival of all runs; none where some run was not watched as a whole.
+    #[serde(rename = "worst_ns")]
+    pub worst: Option<Nanos>,
+    /// The function that keeps it waiting.
+    pub function: Option<String>,
+    /// The latest aimed sample of all runs; none where no sample was aimed in some run.
+    #[serde(rename = "reached_ns")]
+    pub reached: Option<Nanos>,
+    /// The function that kept it waiting.
+    pub reached_function: Option<String>,
+    /// Whether arrivals may change what follows, so that the worst is a forecast.
+    pub is_forecast: bool,
+    /// Why there is no worst.
+    #[serde(skip)]
+    no_worst: String,
+}
+
+/// The latest arrivals of several runs of one subject, measurement by measurement: of each of
+/// which anything is known.
+pub fn latest(runs: &[Run]) -> Vec<Latest> {
+    let all = runs.iter().flat_map(|run| {
+        let recordings = run.recordings.iter();
+        recordings.map(move |recording| Measured { run, recording })
+    });
+    let mut measured: Vec<Vec<Measured<'_>>> = Vec::new();
+    for one in all {
+        let key = &one.recording.key;
+        let is_same = |own: &&mut Vec<Measured<'_>>| own[0].recording.key.is_same_measurement(key);
+        match measured.iter_mut().find(is_same) {
+            Some(own) => own.push(one),
+            None => measured.push(vec![one]),
+        }
+    }
+    let latest = measured.iter().filter_map(|own| Latest::of(own));
+    latest.collect()
+}
+
+impl Latest {
+    fn of(own: &[Measured<'_>]) -> Option<Self> {
+        let watched = Watched::of(own);
+        let known = own.iter();
+        let known = known.filter_map(|one| one.run.arrivals_of(one.recording));
+        let latest = known.clone().max_by_key(|one| one.worst);
+        let reached = known.max_by_key(|one| one.reached);
+        watched.is_any().then(|| Self {
+            recording: own[0].recording.title(),
+            worst: watched.worst(),
+            function: latest.and_then(|one| one.function.clone()),
+            reached: watched.reached(),
+            reached_function: reached.and_then(|one| one.reached_function.clone()),
+            is_forecast: watched.is_forecast,
+            no_worst: watched.no_worst(),
+        })
+    }
+
+    /// In one sentence.
+    pub fn sentence(&self) -> String {
+        let within = |function: &Option<String>| {
+            let name = function.as_ref();
+            name.map_or_else(String::new, |name| format!(" in `{name}`"))
+        };
+        let foretold = if self.is_forecast { " as foretold" } else { "" };
+        let worst = match self.worst {
+            Some(worst) => {
+                let place = within(&self.function);
+                format!("the latest of every arrival is {worst} late{place}{foretold}")
+            }
+            None => self.no_worst.clone(),
+        };
+        let reached = self.reached.map_or_else(String::new, |reached| {
+            let place = within(&self.reached_function);
+            format!("; the latest aimed sample is {reached} late{place}")
+        });
+        format!("{}: {worst}{reached}", self.recording)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use punctual_judge::Rule;

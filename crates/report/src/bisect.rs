@@ -8,6 +8,7 @@ mod text;
 use punctual_judge::{Answer, Bisection, Fitness, Found, Judgement, Known};
 use punctual_model::{Limit, Run};
 
+use crate::arrivals::{Latest, latest};
 use crate::asked::Asked;
 use crate::gate::Why;
 use crate::judgement::title;
@@ -85,6 +86,12 @@ impl Step {
             skipped: Some(why),
             runs: Vec::new(),
         }
+    }
+
+    /// What is known of every arrival of it, one sentence a measurement.
+    fn arrivals(&self) -> Vec<String> {
+        let all = latest(&self.runs);
+        all.iter().map(Latest::sentence).collect()
     }
 
     /// What decides it: each answer that is as bad as the verdict on all; of several that are

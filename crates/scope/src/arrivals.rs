@@ -5,12 +5,14 @@
 //! A run is repeated, watched, and each change of what is off is noted ([`timeline`]). Of each
 //! moment at which the probe's thread waits it is then known how long it takes until a thread may
 //! be switched to. What follows is the path, as the run's own samples went it from such a state
-//! ([`path`]). Both together are how late an arrival would be ([`tail`]).
+//! ([`path`]). Both together are how late an arrival would be ([`tail`]). Of an interrupt's handler
+//! it is the same, but nothing except interrupts off keeps it away.
 
 pub mod aim;
 pub mod analysis;
 mod handling;
 mod looks;
+mod masked;
 pub mod path;
 pub mod place;
 pub mod steps;
@@ -23,6 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use punctual_bench::virtual_bench::Machine;
+use punctual_model::arrivals::are_told_of;
 use punctual_model::place::thread_of;
 use punctual_model::{Nanos, Recording, Run};
 use punctual_trace::{Item, Word};
@@ -38,13 +41,35 @@ use analysis::{Analysis, Ends};
 use path::{From, Paths};
 use place::{Found, Key, Off};
 use steps::Kind;
+use timeline::Period;
 
 /// The quantiles that are told.
 pub const QUANTILES: [f64; 7] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999_9];
 
+/// What is late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// A thread of the highest priority, whose timer is due.
+    Thread,
+    /// The hard handler of a device's interrupt.
+    Handler,
+}
+
+impl Waits {
+    /// In the arrivals of a recording.
+    pub fn of(recording: &Recording) -> Self {
+        match recording.key.probe.as_str() {
+            "irq" => Self::Handler,
+            _ => Self::Thread,
+        }
+    }
+}
+
 /// All arrivals of a recording.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
+    /// What is late.
+    pub waits: Waits,
     /// The recording's number in the run.
     pub recording: usize,
     /// How much time was looked at: from where the probe's thread sleeps to where it is due.
@@ -120,10 +145,15 @@ pub fn can_tell(recording: &Recording) -> Result<(), String> {
              {load}`, and `punctual arrivals` of that, tell what meets the timer of any thread"
         ));
     }
-    if recording.key.probe != "timer" {
-        return Err(format!(
-            "{title}: only arrivals of timers are told, those of the probe timer"
-        ));
+    match recording.key.probe.as_str() {
+        "timer" => {}
+        "irq" => can_tell_interrupts(recording)?,
+        _ => {
+            return Err(format!(
+                "{title}: only arrivals of timers and interrupts are told, those of the probes \
+                 timer and irq"
+            ));
+        }
     }
     if recording
         .settings
@@ -142,6 +172,24 @@ pub fn can_tell(recording: &Recording) -> Result<(), String> {
     if recording.samples.len() < 2 {
         return Err(format!(
             "{title}: arrivals are told between two samples, and it has fewer"
+        ));
+    }
+    Ok(())
+}
+
+/// The same of the probe `irq`.
+fn can_tell_interrupts(recording: &Recording) -> Result<(), String> {
+    let title = recording.title();
+    if !are_told_of(&recording.key) {
+        return Err(format!(
+            "{title}: only arrivals at the hard handler are told, those of the variant hard"
+        ));
+    }
+    let source = recording.settings.get("source");
+    if source.and_then(|source| source.text()) != Some("hpet") {
+        return Err(format!(
+            "{title}: its interrupts come where a thread triggers them, which it does only while \
+             they are on: measure with source = \"hpet\""
         ));
     }
     Ok(())
@@ -166,12 +214,73 @@ pub fn chosen(run: &Run, wanted: &Wanted) -> Result<Vec<usize>, ScopeError> {
     Ok(found)
 }
 
+/// What is known of a recording's step.
+struct Followed {
+    /// The recording's number in the run.
+    recording: usize,
+    waits: Waits,
+    /// How each sample's period ends.
+    ends: Vec<Ends>,
+    /// How long after it was due each sample's handler ran; empty where a thread waits.
+    handled: Vec<Nanos>,
+    analysis: Analysis,
+}
+
+impl Followed {
+    /// Of a recording of a run.
+    fn new(run: &Run, number: usize) -> Result<Self, ScopeError> {
+        let recording = &run.recordings[number];
+        let waits = Waits::of(recording);
+        let (read, handled) = match waits {
+            Waits::Thread => (recording, Vec::new()),
+            Waits::Handler => (
+                reader(run, recording)?,
+                recording.samples.iter().map(|one| one.value).collect(),
+            ),
+        };
+        Ok(Self {
+            recording: number,
+            waits,
+            ends: ends(read),
+            handled,
+            analysis: Analysis::default(),
+        })
+    }
+
+    fn take(&mut self, period: &Period, clock: GuestClock, names: &Names) {
+        let number = period.sample as usize;
+        let Some(ends) = self.ends.get(number).copied() else {
+            return;
+        };
+        match self.handled.get(number) {
+            Some(handled) => {
+                let ends = (ends, *handled);
+                self.analysis.take_interrupt(period, ends, clock, names);
+            }
+            None => self.analysis.take(period, ends, clock, names),
+        }
+    }
+}
+
+/// The recording that says when the thread has read the clock that waits for the interrupts of
+/// another one.
+fn reader<'a>(run: &'a Run, own: &Recording) -> Result<&'a Recording, ScopeError> {
+    let variant = own.key.variant.replace("hard", "whole");
+    let is_reader = |one: &&Recording| {
+        let is_of_step = (one.key.step, &one.key.variant) == (own.key.step, &variant);
+        is_of_step && one.samples.len() == own.samples.len()
+    };
+    run.recordings.iter().find(is_reader).ok_or_else(|| {
+        let why = format!("{}: the samples of {variant} are not kept", own.title());
+        ScopeError::NotTold(run.id.clone(), why)
+    })
+}
+
 /// Follows a run, and takes each of its periods to the step's analysis.
 struct Follower<'a> {
     tracer: SectionTracer<'a>,
     clock: GuestClock,
-    /// By step: how each sample's period ends, and what is known of it.
-    steps: BTreeMap<u32, (usize, Vec<Ends>, Analysis)>,
+    steps: BTreeMap<u32, Followed>,
 }
 
 impl Follower<'_> {
@@ -187,11 +296,8 @@ impl Follower<'_> {
             Item::Window { .. } | Item::End => {}
         }
         for period in self.tracer.take_periods() {
-            let Some((_, ends, analysis)) = self.steps.get_mut(&period.step) else {
-                continue;
-            };
-            if let Some(ends) = ends.get(period.sample as usize) {
-                analysis.take(&period, *ends, self.clock, self.tracer.names());
+            if let Some(step) = self.steps.get_mut(&period.step) {
+                step.take(&period, self.clock, self.tracer.names());
             }
         }
     }
@@ -232,29 +338,36 @@ pub fn arrivals(
     let programs = programs(machine)?;
     let preemption = Preemptibility::of(run);
     let of_step = recordings.iter().map(|number| {
-        let recording = &run.recordings[*number];
-        (
-            recording.key.step,
-            (*number, ends(recording), Analysis::default()),
-        )
+        let step = run.recordings[*number].key.step;
+        Ok((step, Followed::new(run, *number)?))
     });
+    let steps: Result<_, ScopeError> = of_step.collect();
     let mut follower = Follower {
         tracer: SectionTracer::with_periods(Names::new(&symbols, &programs), preemption),
         clock,
-        steps: of_step.collect(),
+        steps: steps?,
     };
     let take = &mut |item: &Item| follower.take(item);
     let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
     let Follower { tracer, steps, .. } = follower;
-    let told = steps.into_values().map(|(number, _, analysis)| {
-        let mut told = tell(analysis, tracer.names(), clock);
-        (told.recording, told.is_forecast) = (number, preemption != Preemptibility::Rt);
-        told
+    let told = steps.into_values().map(|step| {
+        let told = tell(step.analysis, step.waits, tracer.names(), clock);
+        // What is off goes on as it would, whatever waits for its end.
+        let is_forecast = step.waits == Waits::Thread && preemption != Preemptibility::Rt;
+        Arrivals {
+            recording: step.recording,
+            is_forecast,
+            ..told
+        }
     });
     Ok((told.collect(), digest))
 }
 
-fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
+fn tell(analysis: Analysis, waits: Waits, names: &Names, clock: GuestClock) -> Arrivals {
+    let margin = match waits {
+        Waits::Thread => aim::MARGIN,
+        Waits::Handler => Nanos::ZERO,
+    };
     let (periods, strange) = (analysis.periods, analysis.strange);
     let (tail, paths, found) = analysis.finish();
     let text = |func| names.text(func).to_owned();
@@ -271,7 +384,7 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
             path: clock.time(path),
             foretold: clock
                 .time((found.length + path + found.falls_in).saturating_sub(found.saved))
-                - aim::MARGIN,
+                - margin,
             sample: found.sample,
             after: found.after,
             arming: found.arming,
@@ -294,6 +407,7 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
     let worst = clock.time(tail.most());
     let later = steps(worst).map(|late| (late, tail.later(clock.instructions(late))));
     Arrivals {
+        waits,
         recording: 0,
         time: clock.time(tail.time),
         periods,

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::Run;
-use punctual_model::arrivals::Arrivals as Known;
+use punctual_model::arrivals::{Arrivals as Known, can_be_aimed};
 use punctual_report::scope::arrivals::{Told, kept, told};
 use punctual_runner::memory;
 use punctual_scope::arrivals::aim::{Aimer, worth_aiming};
@@ -127,7 +127,8 @@ fn watch(
     let mut all = Vec::new();
     for found in found {
         let step = run.recordings[found.recording].key.step;
-        let aims = worth_aiming(&found.places, most);
+        let can_be_aimed = can_be_aimed(&run.recordings[found.recording].key);
+        let aims = worth_aiming(&found.places, if can_be_aimed { most } else { 0 });
         let places: Vec<&Place> = aims.iter().map(|one| &found.places[*one]).collect();
         let at_once = at_once.map_or_else(|| side_by_side_on(&machine), Ok)?;
         let body = |on: OnEvent| aimer.reach_all(found.recording, &places, at_once, on);
@@ -286,14 +287,16 @@ fn not_known(run: &mut Run, why: &str) {
 /// The recordings of a run whose arrivals are not known yet, or by fewer aims; an error is why
 /// they cannot be told.
 fn to_watch(run: &Run, aims: usize) -> Result<Vec<usize>, ScopeError> {
-    let wanted = Wanted {
-        probe: Some("timer".to_owned()),
-        ..Wanted::default()
-    };
-    let mut recordings = chosen(run, &wanted)?;
+    let mut recordings = chosen(run, &Wanted::default())?;
     recordings.retain(|one| {
-        let known = run.arrivals_of(&run.recordings[*one]);
-        known.is_none_or(|known| known.gap.is_some() || known.aims < aims)
+        let recording = &run.recordings[*one];
+        let needs = if can_be_aimed(&recording.key) {
+            aims
+        } else {
+            0
+        };
+        let known = run.arrivals_of(recording);
+        known.is_none_or(|known| known.gap.is_some() || known.aims < needs)
     });
     Ok(recordings)
 }

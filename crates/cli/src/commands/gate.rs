@@ -49,10 +49,10 @@ Equal digests are the same behaviour to the last sample. On the machine of the
 baseline, to the last byte, one seed shows it; on another, all seeds of the
 baseline are measured. Where one differs, median, p99 and worst sample of each
 measurement are compared run by run. The sample that stands for the worst of it
-is explained, here and there. With --arrivals, the probe timer's worst case is
-no longer drawn by lot: each run is watched once, what was found is kept, and a
-function that holds threads up for longer is named. With --budget, further
-seeds of both sides are measured while something is undecided.
+is explained, here and there. With --arrivals, the worst case of the probes
+timer and irq is no longer drawn by lot: each run is watched once, what was
+found is kept, and a function that holds them up for longer is named. With
+--budget, further seeds of both sides are measured while something is undecided.
 
 Exit status: 0 unchanged, not worse, or changed within tolerance; 4 worse;
 5 undecided; 1 an error; 2 a wrong request; 3 interrupted.";

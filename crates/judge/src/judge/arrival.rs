@@ -4,7 +4,7 @@
 //! What is above the limit and was measured is proof, be it a sample of the run or an aimed one.
 //! What is foretold is none: where it is above the limit, an aimed sample decides.
 
-use punctual_model::arrivals::Arrivals;
+use punctual_model::arrivals::{Arrivals, are_told_of, can_be_aimed};
 use punctual_model::{Nanos, Run};
 
 use super::{Found, broken};
@@ -16,6 +16,10 @@ const AIMS: usize = 10;
 
 /// What came of it; an error is why it is kept to, if there are enough runs.
 pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Result<Found, Why> {
+    if let Some(why) = never(evidence, aimed) {
+        let found = Found::new(Fitness::Undecided, Why::Gap(why), Some(More::Whole));
+        return Ok(broken(evidence, most).unwrap_or(found));
+    }
     let watched: Vec<(&Run, Option<&Arrivals>)> = evidence
         .found
         .iter()
@@ -58,6 +62,20 @@ pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Resul
         worst: known().map(|(_, one)| one.worst).max().unwrap_or_default(),
         reached: known().filter_map(|(_, one)| one.reached).max(),
     })
+}
+
+/// Why it is never known of such a measurement.
+fn never(evidence: &Evidence<'_>, aimed: bool) -> Option<String> {
+    let (_, recording) = evidence.found.first()?;
+    let (key, title) = (&recording.key, recording.title());
+    if !are_told_of(key) {
+        return Some(format!(
+            "{title}: of interrupts, arrivals are told at the hard handler: `variant = \"hard\"`"
+        ));
+    }
+    let is_never = aimed && !can_be_aimed(key);
+    is_never
+        .then(|| format!("{title}: no sample can be aimed at an interrupt: `what = \"arrival\"`"))
 }
 
 /// By how much later than foretold an arrival may be: of 54 aims on PREEMPT_RT the furthest from

@@ -1091,6 +1091,40 @@ fn every_arrival_is_fit_where_each_run_was_watched_and_says_of_how_many_moments(
 }
 
 #[test]
+fn an_interrupts_arrivals_are_judged_at_its_hard_handler_and_never_reached() {
+    let of = |variant: &str, limit: &str| {
+        let mut all = watched(40_000, None);
+        for run in &mut all {
+            run.plan = run.plan.replace("probe = \"timer\"", "probe = \"irq\"");
+            run.steps[0].probe = "irq".into();
+            let key = &mut run.recordings[0].key;
+            (key.probe, key.variant) = ("irq".into(), variant.into());
+        }
+        let limits = [toml::from_str(&format!("probe = \"irq\"\n{limit}")).unwrap()];
+        let mut judgement = judge(&limits, &all, &Baselines::new()).unwrap();
+        judgement.answers.remove(0)
+    };
+    for variant in ["hard", "idle hard"] {
+        let fit = of(variant, ARRIVAL);
+        assert_eq!(fit.fitness, Fitness::Fit, "{}", fit.reason());
+        let unaimed = of(variant, REACHED);
+        assert_eq!(
+            (unaimed.fitness, unaimed.more),
+            (Fitness::Undecided, Some(More::Whole))
+        );
+        let why = "no sample can be aimed at an interrupt: `what = \"arrival\"`";
+        assert!(unaimed.reason().ends_with(why), "{}", unaimed.reason());
+    }
+    // What is known is known of no other stage of the same step.
+    for variant in ["thread", "whole"] {
+        let other = of(variant, ARRIVAL);
+        assert_eq!(other.fitness, Fitness::Undecided);
+        let why = "arrivals are told at the hard handler: `variant = \"hard\"`";
+        assert!(other.reason().ends_with(why), "{}", other.reason());
+    }
+}
+
+#[test]
 fn what_was_reached_is_proof_and_what_is_foretold_or_not_watched_is_none() {
     for limit in [ARRIVAL, REACHED] {
         let mut one = watched(40_000, Some(39_000));

@@ -5,6 +5,7 @@ use punctual_judge::Found;
 use serde_json::{Value, json};
 
 use super::{Bisect, Step};
+use crate::arrivals::latest;
 use crate::judgement::{Stories, judgement_json};
 use crate::scope::json::told;
 
@@ -49,6 +50,7 @@ fn step(bisect: &Bisect, step: &Step) -> Value {
         "verdict": step.known.name(),
         "skipped": step.skipped,
         "runs": step.runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>(),
+        "arrivals": latest(&step.runs),
         "judgement": judgement.map(|one| judgement_json(one, &Stories::new())),
     })
 }

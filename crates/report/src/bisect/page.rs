@@ -35,17 +35,24 @@ pub fn bisect_page(bisect: &Bisect, documents: &[Document]) -> String {
 /// All kernels in their order, those that were not tried included.
 fn verdicts(bisect: &Bisect) -> Markup {
     let names = bisect.names();
+    let is_watched = bisect.steps.iter().any(|step| !step.arrivals().is_empty());
     wide(&html! { table.text.kept {
-        thead { tr { th { "kernel" } th { "verdict" } th { "reason" } } }
+        thead { tr {
+            th { "kernel" } th { "verdict" } th { "reason" }
+            @if is_watched { th { "every arrival" } }
+        } }
         tbody { @for (at, name) in names.iter().enumerate() {
             @let step = bisect.steps.iter().find(|step| step.at == at);
             tr {
                 td { (name) }
                 @match step {
-                    None => { td.soft { "not needed" } td {} }
+                    None => { td.soft { "not needed" } td {} @if is_watched { td {} } }
                     Some(step) => {
                         td class=(class(step)) { (step.known) }
                         td.free { @for said in step.sentences() { (said) br; } }
+                        @if is_watched {
+                            td.free { @for said in step.arrivals() { (said) br; } }
+                        }
                     }
                 }
             }

@@ -2,6 +2,8 @@
 //! Bisections of which the truth is known.
 
 use punctual_judge::{Baselines, judge};
+use punctual_model::Nanos;
+use punctual_model::arrivals::Arrivals;
 use serde_json::Value;
 
 use super::*;
@@ -104,6 +106,48 @@ fn the_first_that_is_unfit_is_named_with_all_verdicts_on_the_way() {
             "Evidence",
         ],
     );
+}
+
+#[test]
+fn what_is_known_of_every_arrival_stands_beside_each_verdict() {
+    let plain = bisect(None);
+    let (text, page) = (bisect_text(&plain, 200), bisect_page(&plain, &[]));
+    assert!(!text.contains("arrival") && !page.contains("every arrival"));
+    let mut found = bisect(None);
+    for (number, run) in found.steps[0].runs.iter_mut().enumerate() {
+        let number = number as i64;
+        run.arrivals = vec![Arrivals {
+            worst: Nanos(16_000 + number),
+            function: Some(format!("f{number}")),
+            reached: (number < 4).then_some(Nanos(15_000 + number)),
+            reached_function: Some(format!("g{number}")),
+            ..Arrivals::default()
+        }];
+    }
+    let worst = "timer / idle / cpu0: the latest of every arrival is 16.0 µs late in `f8`";
+    let json = bisect_json(&found);
+    schema(&json).unwrap();
+    let first = &json["steps"][0]["arrivals"][0];
+    assert_eq!(
+        (&first["worst_ns"], &first["function"]),
+        (&16_008.into(), &"f8".into())
+    );
+    // Of some runs no sample was aimed.
+    assert_eq!(first["reached_ns"], Value::Null);
+    assert_eq!(json["steps"][1]["arrivals"], serde_json::json!([]));
+    for run in &mut found.steps[0].runs {
+        run.arrivals[0].reached.get_or_insert(Nanos(14_000));
+        run.arrivals[0].is_forecast = true;
+    }
+    let reached = " as foretold; the latest aimed sample is 15.0 µs late in `g3`";
+    let whole = format!("{worst}{reached}");
+    assert_has(&bisect_text(&found, 200), &[&whole]);
+    assert_has(&bisect_page(&found, &[]), &[&whole, "every arrival"]);
+    // One that was not watched has no worst of all.
+    found.steps[0].runs[2].arrivals.clear();
+    let text = bisect_text(&found, 200);
+    assert_has(&text, &["timer / idle / cpu0: 1 of 9 runs not watched"]);
+    assert!(!text.contains("aimed sample"), "{text}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub fn bisect_text(bisect: &Bisect, width: usize) -> String {
         let head = format!("  {:WORD$}  {name:widest$}  ", step.known);
         let indent = " ".repeat(head.chars().count());
         let mut first = head.as_str();
-        for said in step.sentences() {
+        for said in step.sentences().into_iter().chain(step.arrivals()) {
             lines.extend(wrap(&clean(&said), first, &indent, width));
             first = &indent;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use punctual_model::{Nanos, Run};
 use punctual_scope::arrivals::aim::{NEAR, Reached, is_hit};
-use punctual_scope::arrivals::{Arrivals, Place};
+use punctual_scope::arrivals::{self as scope, Arrivals, Place};
 use serde::{Deserialize, Serialize};
 
 use super::text::sentence;
@@ -17,7 +17,7 @@ use crate::text::{exact, thousands};
 const SCHEMA: &str = "punctual.arrivals/1";
 /// The version that tells, and whose results are read again; behind the `+` that of the analysis,
 /// which is another one with each change of what it comes to.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+4");
 /// So many functions that were not as foretold are named.
 const NAMED: usize = 4;
 /// So many places are shown as text where more are known.
@@ -45,6 +45,8 @@ struct Step {
     number: u32,
     recording: String,
     load: String,
+    /// What is late: `thread` or `handler`.
+    waits: Waits,
     time_ns: Nanos,
     periods: u64,
     periods_left_out: u64,
@@ -59,6 +61,16 @@ struct Step {
     quantiles: Vec<Quantile>,
     later_than: Vec<Later>,
     places: Vec<Shown>,
+}
+
+/// What is late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Waits {
+    /// A thread of the highest priority, whose timer is due.
+    Thread,
+    /// The hard handler of a device's interrupt.
+    Handler,
 }
 
 /// In this share of the time an arrival is no later.
@@ -191,6 +203,10 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         number: recording.key.step,
         recording: recording.title(),
         load: recording.key.load.clone(),
+        waits: match all.waits {
+            scope::Waits::Thread => Waits::Thread,
+            scope::Waits::Handler => Waits::Handler,
+        },
         time_ns: all.time,
         periods: all.periods,
         periods_left_out: all.strange,
@@ -274,7 +290,7 @@ impl Told {
     /// Only these steps of it; none where one of them is not known, or by fewer aims than so many.
     pub fn of(mut self, steps: &[u32], aims: usize) -> Option<Self> {
         self.steps
-            .retain(|step| steps.contains(&step.number) && step.aims >= aims);
+            .retain(|step| steps.contains(&step.number) && step.has(aims));
         (self.steps.len() == steps.len()).then_some(self)
     }
 
@@ -328,6 +344,11 @@ impl Step {
             is_forecast: self.is_forecast,
             functions,
         }
+    }
+
+    /// Whether it is known by so many aims.
+    fn has(&self, aims: usize) -> bool {
+        self.waits == Waits::Handler || self.aims >= aims
     }
 
     /// Why it is not every arrival that is known.
@@ -389,9 +410,13 @@ impl Step {
     }
 
     fn notes(&self) -> Vec<String> {
+        let comes = match self.waits {
+            Waits::Thread => "A timer could have been due",
+            Waits::Handler => "The device's interrupt could have come",
+        };
         let mut notes = vec![format!(
-            "A timer could have been due at each of {} ns in {} periods. The path behind what was \
-             off is that of {} samples of this run.",
+            "{comes} at each of {} ns in {} periods. The path behind what was off is that of {} \
+             samples of this run.",
             exact(self.time_ns),
             thousands(self.periods),
             thousands(self.samples_learnt as u64)
@@ -410,7 +435,14 @@ impl Step {
                     .to_owned(),
             );
         }
-        if self.reached_ns.is_none() {
+        if self.waits == Waits::Handler {
+            notes.push(
+                "Nothing but interrupts off keeps the hard handler waiting, and an interrupt \
+                 changes nothing before it comes. No sample is aimed: the device's interrupts come \
+                 by its own clock, at one interval."
+                    .to_owned(),
+            );
+        } else if self.reached_ns.is_none() {
             notes.push("Option --aim N proves the N worst places, each by a sample.".to_owned());
         }
         notes

@@ -48,9 +48,9 @@ pub struct Analysis {
     /// The timer's interrupts, each with its length.
     timers: Vec<(u64, u64)>,
     /// Sleep in instructions' time; how often one was ended by the timer, and what that took.
-    sleep: u64,
+    pub(super) sleep: u64,
     woken: Vec<u64>,
-    paths: Paths,
+    pub(super) paths: Paths,
     handling: Handling,
     /// How long arming a sample takes, in instructions: where another timer is due before it, and
     /// where it is the first.
@@ -96,13 +96,13 @@ impl About<'_> {
 }
 
 /// Where a sample was due, in instructions, and whether the CPU slept.
-struct Due {
-    at: u64,
-    slept: bool,
-    sleep: u64,
+pub(super) struct Due {
+    pub(super) at: u64,
+    pub(super) slept: bool,
+    pub(super) sleep: u64,
 }
 
-fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due> {
+pub(super) fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due> {
     let late = clock.instructions(ends.late);
     let at = period.taken.checked_sub(late)?;
     let halt = period.halts.iter().rev().find(|halt| **halt > at);
@@ -164,6 +164,41 @@ impl Analysis {
                 self.run(&run, (range, &rounds), &about);
             }
         }
+    }
+
+    /// A stretch in which interrupts are off, or on.
+    pub(super) fn masked(
+        &mut self,
+        run: &Stretch,
+        (range, state): ((u64, u64), State),
+        (period, due): (&Period, &Due),
+        (ends, clock, names): (Ends, GuestClock, &Names),
+    ) {
+        let (from, to) = (run.from.max(range.0), run.to.min(range.1));
+        if from >= to {
+            return;
+        }
+        let about = About {
+            period,
+            due,
+            ends,
+            clock,
+            names,
+            looks: &[],
+            own: None,
+        };
+        let is_off = run.end.is_some();
+        let kind = if run.user { From::User } else { From::Kernel };
+        let place = is_off.then(|| self.places(run, (from, to), &[], state, &about));
+        self.pieces.push(Piece {
+            from,
+            to,
+            until: is_off.then_some(run.to),
+            state: if is_off { state } else { State::open(kind, 0) },
+            key: place.flatten(),
+            shares: Shares::No,
+            spared: 0,
+        });
     }
 
     /// A stretch in which something is off, or nothing is.
