@@ -758,3 +758,92 @@ fn options_and_releases_are_held_against_a_program() {
         &["expected a suite or --program, found both: demo"],
     );
 }
+
+/// A userland with `tests/app/marked.c`, static, and `tests/app/story.c` with its libraries.
+fn userland(scratch: &Scratch, name: &str) -> PathBuf {
+    let root = scratch.path(name);
+    let bin = root.join("usr/bin");
+    fs::create_dir_all(&bin).expect("a directory");
+    let story = compiled(scratch, "story");
+    fs::copy(&story, bin.join("story")).expect("a copy");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-O1", "-static", "-pthread", "-o"])
+        .arg(bin.join("marked"))
+        .arg(markdown::root().join("tests/app/marked.c"));
+    assert!(compiler.status().expect("a compiler").success());
+    std::os::unix::fs::symlink("usr/bin", root.join("bin")).expect("a link");
+    let told = Command::new("ldd").arg(&story).output().expect("ldd");
+    let told = String::from_utf8(told.stdout).expect("text");
+    for library in told.split_whitespace().filter(|word| word.starts_with('/')) {
+        let place = root.join(&library[1..]);
+        fs::create_dir_all(place.parent().expect("a directory")).expect("a directory");
+        fs::copy(library, place).expect("a copy");
+    }
+    root
+}
+
+#[test]
+fn a_program_of_a_whole_userland_runs_with_that_as_its_root() {
+    let scratch = Scratch::new();
+    let root = userland(&scratch, "root");
+    let image = scratch.path("image.tar");
+    let mut tar = Command::new("tar");
+    tar.arg("-cf").arg(&image).arg("-C").arg(&root).arg(".");
+    assert!(tar.status().expect("tar").success());
+    let (root, image) = (root.display().to_string(), image.display().to_string());
+
+    // Into its own root the marks are written that it makes: it has /sys, and its variables.
+    let words = [
+        "--root",
+        &image,
+        "--program",
+        "A=1 /bin/marked",
+        "--subject",
+        "rt",
+    ];
+    let run = scratch.measure(&words).remove(0);
+    assert_eq!(samples(&run, "marked lateness").len(), 20);
+    let all = recording(&run, "marked execution");
+    assert_eq!(all["findings"]["exit"]["text"], "status 0", "{run:#}");
+
+    // A directory and its tar file are one userland, and a suite has it as well.
+    let words = ["--root", &root, "--program", "story", "--subject", "rt"];
+    let run = scratch.measure(&words).remove(0);
+    let suite = "name = \"app\"\nsummary = \"s\"\nroot = \"image.tar\"\n[[step]]\nprobe = \"app\"\n\
+                 run = [\"story\"]\n";
+    let suite = scratch.file("suite.toml", suite);
+    let same = scratch
+        .measure(&[&suite, "--kernel", "debian-6.12-rt"])
+        .remove(0);
+    assert_eq!(same["digest"], run["digest"]);
+
+    // Its lines are told.
+    let id = run["id"].as_str().expect("an id");
+    let work = Told::of(&scratch, id, "story response", WORK);
+    let working = work.time("the program", "work (story.c");
+    assert!((200_000..200_400).contains(&working), "{:#}", work.0);
+
+    // What cannot be is said before anything boots.
+    let refused = |words: &[&str], why: &[&str]| {
+        let ended = scratch.run(&[&["run", "--subject", "rt"], words].concat());
+        assert_ends(&ended, 2, why);
+    };
+    let of_root = ["--root", &*root, "--program"];
+    refused(
+        &[&of_root[..], &["loop"]].concat(),
+        &["expected the program loop in it"],
+    );
+    refused(
+        &["--root", "/no/root", "--program", "x"],
+        &["expected a userland"],
+    );
+    let small = [&of_root[..], &["story", "--memory", "100"]].concat();
+    refused(
+        &small,
+        &["needs 192 MiB of memory, and has 100: --memory 192"],
+    );
+    let here = [&of_root[..], &["story", "--bench", "host"]].concat();
+    let here = scratch.run(&[&["run"], &here[..]].concat());
+    assert_ends(&here, 2, &["only guests get a root"]);
+}

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use punctual_model::suite::ROOT;
 use punctual_model::{Facts, Plan, Record};
 
 use crate::stream::{Records as _, Stream};
@@ -22,6 +23,14 @@ const MOUNTS: &[(&str, &str)] = &[
     ("debugfs", "/sys/kernel/debug"),
     ("tmpfs", "/tmp"),
     ("tmpfs", "/run"),
+];
+
+/// What is mounted where in the userland of programs: into tracefs they write their marks.
+const MOUNTS_OF_ROOT: &[(&str, &str)] = &[
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("tracefs", "/sys/kernel/tracing"),
 ];
 
 /// Runs as process 1, and switches the machine off in the end. An error that comes before
@@ -44,6 +53,11 @@ fn set_up() -> Result<(), String> {
     for (kind, target) in MOUNTS {
         mount_at(kind, Path::new(target))?;
     }
+    if Path::new(ROOT).is_dir() {
+        for (kind, target) in MOUNTS_OF_ROOT {
+            mount_at(kind, Path::new(&format!("{ROOT}{target}")))?;
+        }
+    }
     load_modules(Path::new(MODULES))?;
     if let Err(error) = disk::set_up() {
         // The loads that need it will say so.
@@ -60,8 +74,9 @@ fn mount_at(kind: &str, target: &Path) -> Result<(), String> {
     match mount::mount(kind, target) {
         // A kernel may have mounted devtmpfs by itself.
         Err(error) if error.kind() != io::ErrorKind::ResourceBusy => {
-            // Without debugfs some facts cannot be read back, which is said with them.
-            if kind == "debugfs" {
+            // Without debugfs some facts cannot be read back, which is said with them, and without
+            // tracefs there are no cycles.
+            if ["debugfs", "tracefs"].contains(&kind) {
                 Ok(())
             } else {
                 Err(format!("cannot mount {kind}: {error}"))

@@ -30,6 +30,7 @@ pub mod paths;
 mod record;
 mod source;
 pub mod tree;
+pub mod userland;
 
 /// Readers of foreign bytes that are not public otherwise, for `fuzz`.
 #[doc(hidden)]

@@ -12,6 +12,12 @@ use crate::limit::Limit;
 use crate::network::{self, Card};
 use crate::plan::{IDLE, Load, Plan, Step};
 
+/// Where a guest has the userland of a suite's `root`, which is the root of its programs.
+pub const ROOT: &str = "/userland";
+
+/// Where programs are looked for in it, as in a container.
+pub const ROOT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// A suite, as its TOML file tells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +51,11 @@ pub struct Suite {
     /// for any part of a name.
     #[serde(default)]
     pub files: Vec<String>,
+    /// A whole userland of which the programs of the probe `app` are: a directory, or a tar file
+    /// such as an exported container image. A virtual subject gets it, and the files above, at
+    /// [`ROOT`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// Punctual's own kernel modules that a virtual subject gets: `stall`, `pulse`, ….
     #[serde(default)]
     pub modules: Vec<String>,
@@ -81,6 +92,27 @@ pub struct SubjectSpec {
     /// Boot arguments in addition to those of the bench.
     #[serde(default)]
     pub boot: String,
+}
+
+/// The variables that a command sets by `env A=1 B=2` before its program, and the rest of it: all
+/// of it where it sets none so.
+pub fn variables(run: &[String]) -> (&[String], &[String]) {
+    let Some(rest) = run.strip_prefix(&["env".to_owned()]) else {
+        return (&[], run);
+    };
+    let count = rest.iter().take_while(|word| is_variable(word)).count();
+    match rest.split_at(count) {
+        ([], _) | (_, []) => (&[], run),
+        split => split,
+    }
+}
+
+/// Whether a word sets a variable: `A=1`.
+pub fn is_variable(word: &str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name);
+    name.is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+    })
 }
 
 /// What is wrong with a suite.
@@ -206,5 +238,26 @@ mod tests {
             error.contains("sumary") && error.contains("line 3"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn variables_of_a_command_are_those_before_its_program() {
+        let told = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let (variables, rest) = variables(&words);
+            (variables.join(" "), rest.join(" "))
+        };
+        let split = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        let of_loop = told(&["env", "A=1", "_b=", "loop", "C=3"]);
+        assert_eq!(of_loop, split("A=1 _b=", "loop C=3"));
+        for whole in [
+            &["env", "A=1"][..],
+            &["env"],
+            &["env", "-i", "A=1", "x"],
+            &["loop", "A=1"],
+            &["env", "=1", "x"],
+        ] {
+            assert_eq!(told(whole), split("", &whole.join(" ")));
+        }
     }
 }

@@ -9,6 +9,7 @@ use punctual_bench::{ssh, virtual_bench};
 use punctual_kernels::KernelError;
 use punctual_kernels::initramfs::InitramfsError;
 use punctual_kernels::kmod::KmodError;
+use punctual_kernels::userland::UserlandError;
 use punctual_published::PublishedError;
 use punctual_store::StoreError;
 
@@ -42,6 +43,9 @@ pub enum Error {
     /// The guest's files cannot be made.
     #[error(transparent)]
     Initramfs(#[from] InitramfsError),
+    /// A userland that cannot be a guest's, or has not the program that is to run.
+    #[error(transparent)]
+    Userland(#[from] UserlandError),
     /// A kernel module cannot be built.
     #[error(transparent)]
     Module(#[from] KmodError),
@@ -69,7 +73,7 @@ impl Error {
     /// Whether the fault is in what was asked for.
     pub fn is_request(&self) -> bool {
         match self {
-            Self::Request(_) | Self::UnknownKernel { .. } => true,
+            Self::Request(_) | Self::UnknownKernel { .. } | Self::Userland(_) => true,
             // Suites, limits, campaigns and loads are files that the user names.
             Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
             Self::Kernel(error) => error.is_request(),

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use punctual_model::suite::Suite;
+use punctual_model::suite::{Suite, is_variable};
 use toml::{Table, Value};
 
 use crate::data_files;
@@ -16,19 +16,29 @@ use crate::{Error, suites, systems};
 /// Words that a shell would understand, and a program would not.
 const OF_SHELLS: [&str; 10] = ["|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1"];
 
-/// The probe `app` on a program of this machine, given with its arguments as a shell takes them,
-/// and further files of this machine. A guest gets the program with its libraries and the files
-/// that are arguments by a relative path, and finds it by its name; on this machine it is where
-/// it is.
+/// Where a program and its files come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin<'a> {
+    /// Further files of this machine.
+    pub files: &'a [String],
+    /// The userland in which the program is, instead of this machine's.
+    pub root: Option<&'a str>,
+    /// Whether a guest gets them.
+    pub in_guest: bool,
+}
+
+/// The probe `app` on a program, given with its arguments as a shell takes them. A guest gets the
+/// program of this machine with its libraries and the files that are arguments by a relative
+/// path, and finds it by its name; or it gets a userland, in which these words are as they are. On
+/// this machine the program is where it is.
 ///
 /// # Errors
 /// Where the words are none, or the program is not there, or cannot run.
 pub fn suite(
     command: &str,
-    files: &[String],
+    from: Origin<'_>,
     loads: &[String],
     params: &Table,
-    in_guest: bool,
 ) -> Result<Suite, Error> {
     let wrong = |what: String| Error::Request(format!("--program: {what}"));
     let words = shlex::split(command).filter(|words| !words.is_empty());
@@ -44,17 +54,36 @@ pub fn suite(
         )));
     }
     let mut command = Command {
-        files: files.to_vec(),
+        files: from.files.to_vec(),
         ..Command::default()
     };
-    command.take(words, in_guest).map_err(wrong)?;
+    let place = match from.root {
+        Some(_) => Place::Userland,
+        None if from.in_guest => Place::Guest,
+        None => Place::Here,
+    };
+    command.take(words, place).map_err(wrong)?;
     let run: Vec<Value> = command.run.into_iter().map(Value::from).collect();
     let mut params = params.clone();
     params.insert("run".into(), Value::Array(run));
     let mut suite = suites::of_probes(&["app".into()], loads, &params)?;
     suite.programs = command.programs;
     suite.files = command.files;
+    let absolute = |root: &str| std::path::absolute(root).map_err(Error::at(Path::new(root)));
+    let root = from.root.map(absolute).transpose()?;
+    suite.root = root.map(|root| root.to_string_lossy().into_owned());
     Ok(suite)
+}
+
+/// Where a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On this machine.
+    Here,
+    /// In a guest that gets it.
+    Guest,
+    /// In a guest, in a userland that has it.
+    Userland,
 }
 
 /// What runs, and what a guest gets for it.
@@ -66,22 +95,17 @@ struct Command {
 }
 
 impl Command {
-    fn take(&mut self, words: Vec<String>, in_guest: bool) -> Result<(), String> {
-        let is_variable = |word: &&String| {
-            let name = word.split_once('=').map(|(name, _)| name);
-            name.is_some_and(|name| {
-                !name.is_empty() && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
-            })
-        };
-        let variables = words.iter().take_while(is_variable).count();
+    fn take(&mut self, words: Vec<String>, place: Place) -> Result<(), String> {
+        let variables = words.iter().take_while(|word| is_variable(word)).count();
         if variables > 0 {
             self.run.push("env".to_owned());
         }
         for (number, word) in words.into_iter().enumerate() {
             let word = match number {
                 _ if number < variables => word,
-                _ if number == variables => self.program(word, in_guest)?,
-                _ if in_guest => self.argument(word)?,
+                _ if place == Place::Userland => word,
+                _ if number == variables => self.program(word, place)?,
+                _ if place == Place::Guest => self.argument(word)?,
                 _ => word,
             };
             self.run.push(word);
@@ -92,9 +116,9 @@ impl Command {
         Ok(())
     }
 
-    fn program(&mut self, word: String, in_guest: bool) -> Result<String, String> {
+    fn program(&mut self, word: String, place: Place) -> Result<String, String> {
         let path = startable(&word)?;
-        if in_guest {
+        if place == Place::Guest {
             self.bring(&path, &word)
         } else if data_files::is_path(&word) {
             Ok(path.to_string_lossy().into_owned())
@@ -186,15 +210,21 @@ pub(crate) fn head(path: &Path) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn command(words: &str, in_guest: bool) -> Result<Command, String> {
+    fn command(words: &str, place: Place) -> Result<Command, String> {
         let mut command = Command::default();
-        command.take(shlex::split(words).unwrap(), in_guest)?;
+        command.take(shlex::split(words).unwrap(), place)?;
         Ok(command)
     }
 
     fn refused(words: &str) -> String {
         let params = Table::new();
-        let error = suite(words, &[], &[], &params, true).unwrap_err();
+        let error = {
+            let from = Origin {
+                in_guest: true,
+                ..Origin::default()
+            };
+            suite(words, from, &[], &params).unwrap_err()
+        };
         assert!(matches!(error, Error::Request(_)), "{error}");
         error.to_string()
     }
@@ -235,7 +265,11 @@ mod tests {
 
     #[test]
     fn a_guest_gets_the_program_and_the_files_that_it_is_given() {
-        let found = command("A=1 /bin/ls 'a b' /etc/hosts ./Cargo.toml ./no-such", true).unwrap();
+        let found = command(
+            "A=1 /bin/ls 'a b' /etc/hosts ./Cargo.toml ./no-such",
+            Place::Guest,
+        )
+        .unwrap();
         let manifest = absolute(Path::new("./Cargo.toml")).unwrap();
         let manifest = manifest.display().to_string();
         let run = [
@@ -250,8 +284,11 @@ mod tests {
         assert_eq!(found.run, run);
         assert_eq!(found.programs, ["/bin/ls"]);
         assert_eq!(found.files, [manifest]);
-        let here = command("/bin/ls ./Cargo.toml", false).unwrap();
+        let here = command("/bin/ls ./Cargo.toml", Place::Here).unwrap();
         assert_eq!(here.run, ["/bin/ls", "./Cargo.toml"]);
         assert!(here.programs.is_empty() && here.files.is_empty());
+        let there = command("A=1 ./loop ./Cargo.toml", Place::Userland).unwrap();
+        assert_eq!(there.run, ["env", "A=1", "./loop", "./Cargo.toml"]);
+        assert!(there.programs.is_empty() && there.files.is_empty());
     }
 }

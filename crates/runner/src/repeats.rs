@@ -205,6 +205,11 @@ fn check_size(then: &VirtualMachine) -> Result<(), String> {
 
 /// A stranger's pattern that stands for whole trees of directories is not followed.
 fn check_patterns(suite: &Suite) -> Result<(), String> {
+    if let Some(root) = &suite.root {
+        return Err(format!(
+            "its suite asks for a whole userland of this machine: {root}"
+        ));
+    }
     let mut patterns = suite.files.iter().chain(&suite.programs);
     match patterns.find(|pattern| pattern.contains("**")) {
         Some(pattern) => Err(format!(
@@ -314,6 +319,9 @@ mod tests {
     fn whole_trees_of_files_are_not_followed() {
         let mut suite = suites::find("demo").unwrap();
         check_patterns(&suite).unwrap();
+        suite.root = Some("/".into());
+        assert!(check_patterns(&suite).is_err());
+        suite.root = None;
         suite.files.push("/home/**/*.pem".into());
         assert!(check_patterns(&suite).unwrap_err().contains("/home/**"));
     }

@@ -84,6 +84,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         seeds: NonZeroU32::MIN,
         programs: Vec::new(),
         files: Vec::new(),
+        root: None,
         modules,
         loads: BTreeMap::new(),
         subjects: find("demo")?.subjects,
@@ -189,6 +190,11 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
     }
     limits::check(&suite.limits).map_err(|reason| wrong(path, &reason))?;
     let directory = path.parent().unwrap_or(Path::new(""));
+    if let Some(root) = &mut suite.root {
+        let path = directory.join(&*root);
+        let path = std::path::absolute(&path).map_err(Error::at(&path))?;
+        *root = path.to_string_lossy().into_owned();
+    }
     for step in &mut suite.steps {
         step.load = adopt(&mut suite.loads, &step.load, directory)?;
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,13 +18,15 @@ use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
 use punctual_kernels::network;
 use punctual_kernels::tree;
+use punctual_kernels::userland::Userland;
 use punctual_kernels::{Catalog, Kernel, KernelError};
 use punctual_model::network::{Card, MODULE};
 use punctual_model::plan::Load;
-use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_model::suite::{self, SubjectSpec, Suite};
 use punctual_model::{Architecture, Nanos};
 
 use crate::companion::CALLS;
+use crate::memory::{self, BESIDE_GUEST_MIB};
 use crate::{Companion, Error, did_you_mean, preemption};
 
 /// The kernel of whose source guests compile a piece.
@@ -47,6 +50,8 @@ pub struct Equipment {
     programs: Vec<PathBuf>,
     /// Other files of this machine.
     files: Vec<PathBuf>,
+    /// The userland that programs have, and those of the suite's steps that are to be in it.
+    root: Option<(Userland, BTreeSet<String>)>,
     /// Punctual's own kernel modules, by name.
     modules: Vec<String>,
     /// Whether it gets a disk.
@@ -80,6 +85,7 @@ impl Equipment {
         let mut programs = programs(suite, loads);
         programs.extend(disk.then(|| MKE2FS.to_owned()));
         Ok(Self {
+            root: root(suite, say)?,
             disk,
             network: suite.network,
             kernel_source: of_steps(suite, loads).any(|load| load.kernel_source),
@@ -114,6 +120,30 @@ impl Equipment {
             }
         }
         Ok(())
+    }
+}
+
+impl Equipment {
+    /// Whether a userland fits into a guest's memory: once packed, and once unpacked, of which
+    /// the kernel takes at most half of the memory.
+    fn check_room_for(&self, userland: &Userland) -> Result<(), Error> {
+        /// What else a guest needs, in mebibytes.
+        const REST_MIB: u64 = 128;
+        let needs = 2 * userland.size().div_ceil(1 << 20) + REST_MIB;
+        if needs <= u64::from(self.memory_mib) {
+            return Ok(());
+        }
+        let needs = needs.next_multiple_of(64);
+        let here = memory::total_mib().filter(|here| *here < needs + u64::from(BESIDE_GUEST_MIB));
+        let hint = here.map_or_else(
+            || format!("--memory {needs}, or memory_mib = {needs} in the suite, gives it as much"),
+            |here| format!("this machine has {here} MiB: expected a smaller userland"),
+        );
+        Err(Error::Request(format!(
+            "{}: a guest with it needs {needs} MiB of memory, and has {}: {hint}",
+            userland.told(),
+            self.memory_mib
+        )))
     }
 }
 
@@ -171,6 +201,13 @@ impl Builder<'_> {
         let mut initramfs = initramfs::base(architecture, &target, &busybox, &modules, programs)?;
         for file in &self.equipment.files {
             put(&mut initramfs, file)?;
+        }
+        if let Some((userland, programs)) = &self.equipment.root {
+            self.equipment.check_room_for(userland)?;
+            put_root(&mut initramfs, userland, &self.equipment.files)?;
+            for program in programs {
+                userland.check_program(program, architecture)?;
+            }
         }
         if self.equipment.disk && architecture.is_foreign() {
             // What makes its file system is a program of this machine.
@@ -426,6 +463,46 @@ fn put_kernel_source(initramfs: &mut Initramfs, files: &[PathBuf]) -> Result<(),
         let bytes = fs::read(file).map_err(Error::at(file))?;
         initramfs.file(&format!("/usr/src/linux/lib/{name}"), 0o644, bytes)?;
     }
+    Ok(())
+}
+
+/// The userland of a suite, and the programs of its steps that are to be in it.
+fn root(
+    suite: &Suite,
+    say: &mut dyn FnMut(&str),
+) -> Result<Option<(Userland, BTreeSet<String>)>, Error> {
+    let Some(root) = &suite.root else {
+        return Ok(None);
+    };
+    let userland = Userland::read(Path::new(root))?;
+    say(&userland.told());
+    let steps = suite.steps.iter().filter(|step| step.probe == "app");
+    let programs = steps.filter_map(|step| {
+        let run = step.params.get("run")?.as_array()?;
+        let run: Option<Vec<String>> = run.iter().map(|w| Some(w.as_str()?.to_owned())).collect();
+        suite::variables(&run?).1.first().cloned()
+    });
+    Ok(Some((userland, programs.collect())))
+}
+
+/// Puts a userland into the guest, and the files in it that the guest has besides.
+fn put_root(
+    initramfs: &mut Initramfs,
+    userland: &Userland,
+    files: &[PathBuf],
+) -> Result<(), Error> {
+    let mut found = Vec::new();
+    for file in files {
+        let name = std::path::absolute(file).map_err(Error::at(file))?;
+        let mode = fs::metadata(file)
+            .map_err(Error::at(file))?
+            .permissions()
+            .mode();
+        let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
+        let bytes = fs::read(file).map_err(Error::at(file))?;
+        found.push((name.to_string_lossy().into_owned(), mode, bytes));
+    }
+    userland.put_into(initramfs, &found)?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One worker of a load: its command, started again whenever it ends.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::{AddAssign, Sub};
@@ -14,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use punctual_model::plan::{Count, Worker};
+use punctual_model::suite::ROOT_PATH;
 use punctual_model::{Nanos, NotLoaded, Reason};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -256,37 +258,57 @@ pub fn spawn(run: &[String]) -> io::Result<Child> {
     command(run)?.spawn()
 }
 
-/// The same with a further variable in its environment, and what it prints as errors in the same
-/// pipe.
-pub fn spawn_with(run: &[String], variable: (&str, &Path)) -> io::Result<(Child, File)> {
+/// The same with further variables in its environment, in a root of its own if there is one, and
+/// what it prints as errors in the same pipe.
+pub fn spawn_with(
+    run: &[String],
+    variables: &[(&str, &OsStr)],
+    root: Option<&Path>,
+) -> io::Result<(Child, File)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    let mut command = command(run)?;
+    let mut command = match root {
+        None => command(run)?,
+        Some(root) => command_in(run, root)?,
+    };
     command
-        .env(variable.0, variable.1)
+        .envs(variables.iter().copied())
         .stdout(writer.try_clone()?)
         .stderr(writer);
     Ok((command.spawn()?, reader.into()))
 }
 
+fn words(run: &[String]) -> io::Result<(&String, &[String])> {
+    let empty = || io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
+    run.split_first().ok_or_else(empty)
+}
+
+/// A command of a userland, in which it is looked for.
+fn command_in(run: &[String], root: &Path) -> io::Result<Command> {
+    let (program, arguments) = words(run)?;
+    let mut command = Command::new(program);
+    command.args(arguments).env("PATH", ROOT_PATH);
+    process::enter_root(&mut command, root)?;
+    lead_group(&mut command);
+    Ok(command)
+}
+
 fn command(run: &[String]) -> io::Result<Command> {
-    let Some((program, arguments)) = run.split_first() else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the command is empty",
-        ));
-    };
+    let (program, arguments) = words(run)?;
     let program = if program == SELF {
         "/proc/self/exe"
     } else {
         program
     };
     let mut command = shutdown::command(program)?;
+    command.args(arguments).env("PATH", shutdown::search_path());
+    lead_group(&mut command);
+    Ok(command)
+}
+
+fn lead_group(command: &mut Command) {
     command
-        .args(arguments)
-        .env("PATH", shutdown::search_path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .process_group(0);
-    Ok(command)
 }

@@ -5,8 +5,10 @@
 //! the kernel's ring and read when the program has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
 };
 use punctual_model::recording::{ENDED_BY, ENDED_WITHIN, MISSED};
+use punctual_model::suite::{self, ROOT};
 use punctual_model::{Fact, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -534,10 +537,22 @@ impl App {
         }
         let begin = time::now();
         let marks = events.marks();
-        let spawned = sched::as_ordinary(|| spawn_with(&self.run, (MARKS_VARIABLE, &marks)));
+        // Without an `env` of its own between: a thread's name is told when it leaves the CPU.
+        let (variables, run) = suite::variables(&self.run);
+        let variables = variables.iter().filter_map(|word| word.split_once('='));
+        let mut variables: Vec<(&str, &OsStr)> = variables
+            .map(|(name, value)| (name, OsStr::new(value)))
+            .collect();
+        variables.push((MARKS_VARIABLE, marks.as_os_str()));
+        let root = Path::new(ROOT);
+        let root = (std::process::id() == 1 && root.is_dir()).then_some(root);
+        let spawned = sched::as_ordinary(|| spawn_with(run, &variables, root));
         let (child, output) = spawned
             .and_then(|spawned| spawned)
-            .map_err(|error| not_started(&self.run, &error))?;
+            .map_err(|error| match root {
+                None => not_started(run, &error),
+                Some(_) => named(&error).into(),
+            })?;
         let leader = process::id(&child);
         MEASURED.led_by(leader);
         thread::scope(|scope| {

@@ -2,13 +2,14 @@
 //! Processes: forking, waiting, ending.
 
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -49,6 +50,18 @@ pub fn fork(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
         }
         child => Ok(child),
     }
+}
+
+/// Has a command run in this directory as its root.
+pub fn enter_root(command: &mut Command, root: &Path) -> io::Result<()> {
+    let root = CString::new(root.as_os_str().as_bytes())?;
+    let enter = move || {
+        rustix::process::chroot(root.as_c_str())?;
+        Ok(rustix::process::chdir(c"/")?)
+    };
+    // SAFETY: between fork and exec it makes two system calls, and takes no memory.
+    unsafe { command.pre_exec(enter) };
+    Ok(())
 }
 
 /// The calling thread's number, as the kernel counts threads.

@@ -37,6 +37,10 @@ pub struct ProbeArgs {
     /// a name (may be repeated)
     #[arg(long, value_name = "FILE", requires = "program")]
     file: Vec<String>,
+    /// With --program: it is a program of this userland, a directory or a tar file such as of
+    /// `docker export`. A guest gets all of it
+    #[arg(long, value_name = "DIR|TAR", requires = "program")]
+    root: Option<String>,
     /// Set a parameter of the probes named by --probe, or of --program, as in a suite:
     /// samples=500
     #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "measured", value_parser = parse_param)]
@@ -161,6 +165,13 @@ impl WhatArgs {
 
     /// A suite on the CPUs of this machine that are named.
     pub fn on_host(&self, mut suite: Suite) -> Result<Suite> {
+        if let Some(root) = &suite.root {
+            let wrong = format!(
+                "{root}: only guests get a root; a real machine runs a program in a directory of \
+                 its own by --program 'chroot DIRECTORY loop'"
+            );
+            return Err(UsageError(wrong).into());
+        }
         if let Some(cpus) = &self.probes.cpus {
             suite.steps = on_cpus(suite.steps, &cpus.0)?;
         }
@@ -192,8 +203,12 @@ impl WhatArgs {
                 let wrong = format!("expected a suite or --program, found both: {suite}");
                 return Err(UsageError(wrong).into());
             }
-            let (files, loads) = (&self.probes.file, &self.probes.load);
-            return Ok(program::suite(command, files, loads, &params, in_guest)?);
+            let from = program::Origin {
+                files: &self.probes.file,
+                root: self.probes.root.as_deref(),
+                in_guest,
+            };
+            return Ok(program::suite(command, from, &self.probes.load, &params)?);
         }
         match &self.suite {
             None if self.stray_load() => {
@@ -231,10 +246,19 @@ impl WhatArgs {
             words.extend(["--probe".into(), probe.clone()]);
         }
         if let Some(program) = &self.probes.program {
-            words.extend(["--program".into(), suites::from_any_directory(program)?]);
+            // Within a userland a path means the same everywhere.
+            let program = match self.probes.root {
+                Some(_) => program.clone(),
+                None => suites::from_any_directory(program)?,
+            };
+            words.extend(["--program".into(), program]);
         }
         for file in &self.probes.file {
             words.extend(["--file".into(), name_or_path(file)?]);
+        }
+        if let Some(root) = &self.probes.root {
+            let root = std::path::absolute(root)?;
+            words.extend(["--root".into(), root.to_string_lossy().into_owned()]);
         }
         for load in &self.probes.load {
             words.extend(["--load".into(), name_or_path(load)?]);
