@@ -160,6 +160,8 @@ pub struct Thread {
     /// Whether it slept without a timer in the end, though it waits with one: for what, nobody
     /// knows.
     pub is_stuck: bool,
+    /// Whether it ended, and neither it nor the program had asked for that: a signal killed it.
+    pub is_killed: bool,
     /// Since when it does not sleep; none where it slept in the end, or has ended.
     pub awake_since: Option<Nanos>,
     /// Whether it is known of each when it was due.
@@ -250,12 +252,42 @@ pub fn of(events: &[Event]) -> Vec<Thread> {
         let state = states.entry(event.thread).or_default();
         state.take(event.at, &event.what);
     }
+    let calls = events.iter().filter_map(|event| match event.what {
+        What::Call { number, .. } => Some((event.at, number)),
+        _ => None,
+    });
+    let exits = Exits {
+        are_seen: calls.clone().next().is_some(),
+        of_a_program: calls
+            .filter(|call| call.1 == libc::SYS_exit_group)
+            .map(|call| call.0)
+            .next(),
+    };
     let ran = states.into_iter().filter(|(_, state)| state.runs > 0);
-    let mut threads: Vec<Thread> = ran.map(|(id, state)| state.finish(id)).collect();
+    let mut threads: Vec<Thread> = ran.map(|(id, state)| state.finish(id, &exits)).collect();
     for thread in &mut threads {
         thread.end_with_another_call(events);
     }
     threads
+}
+
+/// What is known of how threads end.
+struct Exits {
+    /// Whether system calls are noted.
+    are_seen: bool,
+    /// When a process first ended with all of its threads.
+    of_a_program: Option<Nanos>,
+}
+
+/// What ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woke {
+    /// A timer that it had set.
+    ByTimer,
+    /// Somebody, before its timer.
+    Early,
+    /// Somebody, and it had set no timer.
+    Untimed,
 }
 
 /// A thread while events are read.
@@ -285,6 +317,10 @@ struct State {
     marked: Cycles,
     has_marks: bool,
     is_due_unknown: bool,
+    /// What ended its last sleep, unless it has called the kernel since.
+    woke: Option<Woke>,
+    /// Whether it has asked to end.
+    exits: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -330,7 +366,11 @@ impl State {
                     self.woken = None;
                 }
             }
-            What::Forked { .. } | What::PageFault | What::Call { .. } => {}
+            What::Forked { .. } | What::PageFault => {}
+            What::Call { number, .. } => {
+                self.woke = None;
+                self.exits |= [libc::SYS_exit, libc::SYS_exit_group].contains(number);
+            }
             What::Begins { due } => self.mark_begin(at, *due),
             What::Ends => self.mark_end(at),
             What::Waking { .. } => {
@@ -371,6 +411,11 @@ impl State {
         let expired = self.timers.values().filter(|due| **due <= at).max();
         let due = expired.copied();
         self.timers.retain(|_, due| *due > at);
+        self.woke = Some(match due {
+            Some(_) => Woke::ByTimer,
+            None if self.timers.is_empty() => Woke::Untimed,
+            None => Woke::Early,
+        });
         if let Some(due) = due {
             self.timed.begin(slept, due, at);
         } else {
@@ -392,7 +437,7 @@ impl State {
         }
     }
 
-    fn finish(mut self, id: Pid) -> Thread {
+    fn finish(mut self, id: Pid, exits: &Exits) -> Thread {
         let is_timed = !self.has_marks && !self.timed.done.is_empty();
         // Only who has a deadline is put to sleep without it.
         let out = self.slept.map(|(_, out)| out);
@@ -411,9 +456,15 @@ impl State {
         let cut = if waits { next } else { open };
         let has_cpu = self.has_cpu;
         let end = self.slept.filter(|(_, out)| *out == Out::Ended);
+        // Who is ended by others wakes for that, and calls nothing any more.
+        let end = end.map(|(end, _)| end);
+        let by_others = end.filter(|_| exits.are_seen && !self.exits);
+        let asleep = by_others.and(self.woke);
         let ended = end
             .zip(kind.open)
-            .map(|((end, _), open)| Cycle { end, ..open });
+            .filter(|_| asleep != Some(Woke::Early))
+            .map(|(end, open)| Cycle { end, ..open });
+        let is_its_program = |end: Nanos| exits.of_a_program.is_some_and(|exit| exit <= end);
         Thread {
             id,
             name: self.name,
@@ -427,7 +478,10 @@ impl State {
                     stage,
                 }),
             ended,
-            is_stuck: is_timed && waits && self.woken.is_none() && self.timers.is_empty(),
+            is_stuck: is_timed
+                && (waits && self.woken.is_none() && self.timers.is_empty()
+                    || asleep == Some(Woke::Untimed)),
+            is_killed: by_others.is_some_and(|end| !is_its_program(end)),
             awake_since: self.awake_since,
             is_due_known: !self.is_due_unknown,
         }
@@ -609,6 +663,36 @@ mod tests {
         all.extend(last);
         let ended = of(&all).remove(0).ended;
         assert_eq!(ended, Some(cycle([3_000, 3_000, 3_005, 5], 0)));
+    }
+
+    #[test]
+    fn who_is_ended_by_others_was_waiting_or_is_stuck_or_killed() {
+        let calls = |at, thread, number| Event {
+            thread,
+            ..event(
+                at,
+                What::Call {
+                    number,
+                    arguments: [0; 3],
+                },
+            )
+        };
+        let ends = |last: &[Event], by: &[Event]| {
+            let ended = [gets_cpu(3_800), out(3_810, Out::Ended)];
+            hangs(&[&[calls(3_001, 7, 230)], last, by, &ended].concat())
+        };
+        let other = [calls(3_700, 8, libc::SYS_exit_group)];
+        let told = |thread: &Thread| (thread.is_stuck, thread.is_killed, thread.ended.is_some());
+        // For its timer, as in each cycle; for something else; and by nobody's will.
+        let waits = [sets(3_004, 4_000), out(3_005, Out::Sleeps)];
+        assert_eq!(told(&ends(&waits, &other)), (false, false, false));
+        let blocks = [out(3_005, Out::Sleeps)];
+        assert_eq!(told(&ends(&blocks, &other)), (true, false, true));
+        let runs = [calls(3_005, 7, 1), out(3_006, Out::Preempted)];
+        assert_eq!(told(&ends(&runs, &[])), (false, true, true));
+        // By itself, after it has waited for others.
+        let by_itself = [calls(3_005, 7, libc::SYS_exit), out(3_006, Out::Preempted)];
+        assert_eq!(told(&ends(&by_itself, &[])), (false, false, true));
     }
 
     #[test]

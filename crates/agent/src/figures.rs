@@ -94,11 +94,15 @@ impl Figure {
     /// The number that a text begins with; none where its unit is another one.
     fn value_of(&self, rest: &str) -> Option<Nanos> {
         let mut words = rest.trim_start().splitn(2, char::is_whitespace);
-        let word = words.next()?;
-        let word = word.split(CLOSES).next()?.trim_end_matches([',', '.']);
+        let whole = words.next()?;
+        let word = whole.split(CLOSES).next()?.trim_end_matches([',', '.']);
+        let behind = words.next().unwrap_or_default();
+        if is_clock(whole) || goes_on(behind) {
+            return None;
+        }
         let names = self.unit.names();
         let bare = names.iter().find_map(|name| word.strip_suffix(name));
-        let next = words.next().unwrap_or_default().split_whitespace().next();
+        let next = behind.split_whitespace().next();
         let next = next.map(|next| next.trim_end_matches([',', '.', ';', ')']));
         let is_other = |next: &str| UNITS.contains(&next) && !names.contains(&next);
         if bare.is_none() && next.is_some_and(is_other) {
@@ -110,10 +114,63 @@ impl Figure {
     /// The number that a text ends with.
     fn value_before(&self, rest: &str) -> Option<Nanos> {
         let opens = |letter: char| letter.is_whitespace() || OPENS.contains(&letter);
-        let word = rest.trim_end().rsplit(opens).next()?;
+        let mut words = rest.trim_end().rsplitn(2, char::is_whitespace);
+        let whole = words.next()?;
+        let word = whole.rsplit(opens).next()?;
+        let before = words.next().unwrap_or_default().split_whitespace();
+        let is_group = |before: &str| {
+            let is_begun = before.bytes().all(|byte| byte.is_ascii_digit());
+            TIMES.contains(&before) || is_begun && is_thousands(word)
+        };
+        if is_clock(whole) || before.last().is_some_and(is_group) {
+            return None;
+        }
         nanos(word, self.unit.digits())
     }
 }
+
+/// Whether it is a time of minutes and seconds: `12:30`.
+fn is_clock(word: &str) -> bool {
+    let digits = |text: &str| {
+        text.bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_digit())
+    };
+    word.split_once(':')
+        .is_some_and(|(before, behind)| digits(before) && digits(behind))
+}
+
+/// Whether a word is the last three digits of a number with a blank in it: `1 200`.
+fn is_thousands(word: &str) -> bool {
+    word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether what stands behind a number makes it another one: `1 200`, `12 x 1000`, `12 min`. A word
+/// that has a number of its own is a name: `12 min 3`.
+fn goes_on(behind: &str) -> bool {
+    let mut words = behind.split_whitespace();
+    let Some(next) = words.next() else {
+        return false;
+    };
+    let is_number = |word: &str| word.parse::<f64>().is_ok();
+    let is_name = words.next().is_some_and(is_number) && !words.next().is_some_and(is_time);
+    is_thousands(next) || TIMES.contains(&next) || is_larger(next) && !is_name
+}
+
+fn is_time(word: &str) -> bool {
+    UNITS.contains(&word) || is_larger(word)
+}
+
+/// Units above a second, and words that multiply.
+fn is_larger(word: &str) -> bool {
+    const LARGER: [&str; 12] = [
+        "min", "mins", "minute", "minutes", "h", "hour", "hours", "m", "k", "K", "M", "G",
+    ];
+    LARGER.contains(&word.trim_end_matches([',', '.', ';', ')']))
+}
+
+/// What stands between the factors of a product.
+const TIMES: [&str; 4] = ["x", "×", "*", "·"];
 
 /// What may stand right before a number, and right behind one.
 const OPENS: [char; 8] = ['=', ':', '(', '[', '{', '|', '"', '\''];
@@ -164,6 +221,40 @@ mod tests {
 
     fn values(figure: &str, output: &str) -> Vec<i64> {
         read(figure, output).unwrap()
+    }
+
+    #[test]
+    fn a_part_of_a_number_is_none() {
+        let after: Figure = toml::from_str("after = \"max \"\nunit = \"us\"").unwrap();
+        let before: Figure = toml::from_str("before = \" us\"\nunit = \"us\"").unwrap();
+        for line in [
+            "max 1 200",
+            "max 12 min",
+            "max 12 M",
+            "max 12 k",
+            "max 12:30",
+            "max 12 x 1000",
+            "max 12 min 3 s",
+            "max 12 h.",
+        ] {
+            assert_eq!(after.values(line), Err(line.to_owned()));
+        }
+        for line in ["1 200 us", "12 x 1000 us", "0:12 us"] {
+            assert_eq!(before.values(line), Err(line.to_owned()));
+        }
+        let twelve = |found: Result<Vec<Nanos>, String>| assert_eq!(found, Ok(vec![Nanos(12_000)]));
+        for line in [
+            "max 12 min 3",
+            "max 12 us",
+            "max 12, min 3",
+            "max 12 of 1000",
+            "max 12: ok",
+        ] {
+            twelve(after.values(line));
+        }
+        for line in ["max: 12 us", "max 12 us", "max:12 us", "of 1000 12 us"] {
+            twelve(before.values(line));
+        }
     }
 
     #[test]

@@ -89,6 +89,21 @@ fn excess(params: &toml::Table, recording: &Recording) -> Option<String> {
     (observed > most).then(|| format!("{observed} of {duration}"))
 }
 
+/// How many periods began while a program's cycle had not ended, besides its own: each once, also
+/// where the cycles behind it catch up. A cycle is when it was due, and its response.
+pub fn periods_missed(cycles: impl Iterator<Item = (Nanos, Nanos)>, period: Nanos) -> u64 {
+    let mut until = i64::MIN;
+    let missed = cycles.map(|(due, response)| {
+        let all = (response.0 - 1).max(0) / period.0;
+        // A program's own clock may begin a period somewhat later.
+        let counted = until.saturating_add(period.0 / 2).saturating_sub(due.0);
+        let known = (counted.max(0) / period.0).min(all);
+        until = until.max(due.0.saturating_add(all.saturating_mul(period.0)));
+        (all - known).unsigned_abs()
+    });
+    missed.sum()
+}
+
 /// How a recording says that it missed fewer periods than its worst samples are late by:
 /// `0 of at least 3`.
 fn uncounted(params: &toml::Table, recording: &Recording) -> Option<String> {
@@ -105,10 +120,14 @@ fn uncounted(params: &toml::Table, recording: &Recording) -> Option<String> {
     // What comes at a period's very end has missed the next one, or not.
     let late_by = |value: Nanos| u64::try_from((value.0 - 1) / period.0).unwrap_or(0);
     let known = recording.worst.iter().map(|one| one.value);
-    let least: u64 = if recording.is_complete() {
-        recording.samples.iter().map(|one| late_by(one.value)).sum()
-    } else {
-        known.map(late_by).sum()
+    let least: u64 = match (is_response, recording.is_complete()) {
+        (true, true) => {
+            let cycles = recording.samples.iter().map(|one| (one.at, one.value));
+            periods_missed(cycles, period)
+        }
+        (true, false) => known.map(late_by).max().unwrap_or(0),
+        (false, true) => recording.samples.iter().map(|one| late_by(one.value)).sum(),
+        (false, false) => known.map(late_by).sum(),
     };
     let told = recording.missed;
     (told < least).then(|| format!("{told} of at least {least}"))
@@ -166,6 +185,25 @@ mod tests {
         timer.findings.insert(OBSERVED.into(), hour);
         let told = excess(&silent, &timer);
         assert_eq!(told.as_deref(), Some("3600 s where samples are counted"));
+    }
+
+    #[test]
+    fn a_period_is_missed_once_when_it_begins_before_the_last_cycle_has_ended() {
+        let missed = |cycles: &[(i64, i64)]| {
+            let cycles = cycles.iter().map(|(due, took)| (Nanos(*due), Nanos(*took)));
+            periods_missed(cycles, Nanos(1_000))
+        };
+        let alone = [1_000, 1_001, 2_000, 2_001].map(|response| missed(&[(0, response)]));
+        assert_eq!(alone, [0, 1, 1, 2]);
+        // A cycle of 2.5 periods, those behind it that catch up, and a late one.
+        let late = [(0, 2_500), (1_000, 1_510), (2_000, 520), (3_001, 1_200)];
+        let each = [1, 2, 3, 4].map(|count| missed(&late[..count]));
+        assert_eq!(each, [2, 2, 2, 3]);
+        // It was stopped for 300 periods.
+        let stopped: Vec<(i64, i64)> = (0..300)
+            .map(|at| (at * 1_000, 300_000 - at * 999))
+            .collect();
+        assert_eq!(missed(&stopped), 299);
     }
 
     #[test]

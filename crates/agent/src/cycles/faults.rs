@@ -503,6 +503,7 @@ mod tests {
             cut: None,
             is_stuck: false,
             ended: None,
+            is_killed: false,
             awake_since: None,
             is_due_known: true,
         }

@@ -13,6 +13,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use punctual_model::amount::periods_missed;
 use punctual_model::place::{self, FAULT_PLACES, FaultPlace, PLACES, Place};
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
@@ -336,9 +337,10 @@ impl App {
             let mut recorder = Recorder::new(counted.len());
             for cycle in counted {
                 recorder.record(cycle.due - first, of(cycle));
-                if part == RESPONSE && period > Nanos::ZERO {
-                    recorder.miss(periods_missed(cycle, period));
-                }
+            }
+            if part == RESPONSE && period > Nanos::ZERO {
+                let cycles = counted.iter().map(|one| (one.due - first, one.response()));
+                recorder.miss(periods_missed(cycles, period));
             }
             let variant = format!("{name} {part}");
             let mut recording = recorder.finish(RecordingKey::of_variant(variant));
@@ -433,12 +435,6 @@ fn seen(threads: &[Thread]) -> String {
 /// A part of a cycle that is recorded: its name, and how long it took.
 type Part = (&'static str, fn(&Cycle) -> Nanos);
 
-/// How many periods began while a cycle had not ended, besides its own.
-fn periods_missed(cycle: &Cycle, period: Nanos) -> u64 {
-    let later = (cycle.response().0 - 1).max(0) / period.0;
-    later.unsigned_abs()
-}
-
 /// The median of the times from one cycle's due moment to the next one's.
 fn period_of(cycles: &[Cycle]) -> Option<Nanos> {
     let mut spans: Vec<Nanos> = cycles
@@ -475,6 +471,9 @@ impl Ran {
             Some(format!(
                 "its thread {name} slept in the end, and no timer was to wake it"
             ))
+        } else if thread.is_killed && self.stopped.is_none() {
+            let name = &thread.name;
+            Some(format!("a signal killed the process of its thread {name}"))
         } else if self.stopped.is_none() && self.outlived_by > 0 {
             Some("the program ended before what it left in the background, which was killed".into())
         } else {
@@ -576,9 +575,13 @@ impl App {
             }
             let (printed, waiter) = started?;
             waiter.join()?;
+            // Also those in groups of their own: whoever reads what they print would wait for them.
+            let with_marks = || process::with_variable(MARKS_VARIABLE, &marks);
+            let mut left = with_marks();
             let (ended, _) = MEASURED.collect().map_err(|error| named(&error))?;
-            // Those in groups of their own: whoever reads what they print would wait for them.
-            let left = process::with_variable(MARKS_VARIABLE, &marks);
+            if !by_itself {
+                left = with_marks();
+            }
             left.iter().copied().for_each(process::kill);
             drop(goes_on);
             let by_itself = !guard?.join()? && by_itself;
@@ -694,6 +697,7 @@ mod tests {
             cut: None,
             is_stuck: false,
             ended: None,
+            is_killed: false,
             awake_since: None,
         };
         vec![thread("main", false), thread("loop", true)]
@@ -871,11 +875,5 @@ mod tests {
         assert_eq!(unknown(&thread), None);
         thread.ended = Some(cycle(50_000, 5_001));
         assert!(unknown(&thread).unwrap().contains("within a cycle"));
-    }
-
-    #[test]
-    fn a_period_is_missed_when_the_next_one_begins() {
-        let missed = |response| periods_missed(&cycle(0, response), Nanos(1_000));
-        assert_eq!([1_000, 1_001, 2_000, 2_001].map(missed), [0, 1, 1, 2]);
     }
 }
