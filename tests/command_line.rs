@@ -123,6 +123,10 @@ fn likely_mistakes_end_with_advice_and_status_two() {
         ),
         (&["doctor", "--skip", "smy"], "did you mean smi?"),
         (
+            &["doctor", "--only", "smi", "--skip", "smi"],
+            "expected a check, found none",
+        ),
+        (
             &["doctor", "--root", "/nowhere"],
             "expected a directory with proc",
         ),

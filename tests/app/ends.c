@@ -3,7 +3,8 @@
  * cycle for ever, `ends crash` touches memory that is not there, `ends stuck` sleeps without a
  * timer, `ends fail` has another status than 0. In `ends robbed` another thread keeps the CPU
  * from it, and in `ends helped` one ends before it. `ends overrun` takes 5 ms in its last cycle,
- * and `ends well` prints what it did. */
+ * and `ends well` prints what it did. Of `ends dead` one thread waits for a lock for ever, in `ends
+ * behind` one process is left, and in `ends child` one is killed by a signal. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -24,6 +25,15 @@ static void cycles(int count)
 		}
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 	}
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *blocked(void *unused)
+{
+	cycles(40);
+	pthread_mutex_lock(&lock);
+	return unused;
 }
 
 static long long now(void)
@@ -59,7 +69,23 @@ int main(int count, char **words)
 		pthread_create(&thread, &small, other, NULL);
 		cycles(100000);
 	}
+	if (!strcmp(words[1], "dead")) {
+		pthread_mutex_lock(&lock);
+		pthread_create(&thread, &small, blocked, NULL);
+	}
+	if (!strcmp(words[1], "behind") && !fork()) {
+		sched_setscheduler(0, SCHED_FIFO, &param);
+		cycles(100000);
+	}
+	if (!strcmp(words[1], "child") && !fork()) {
+		sched_setscheduler(0, SCHED_FIFO, &param);
+		cycles(20);
+		*(volatile int *)0 = 1;
+	}
 	cycles(50);
+	if (!strcmp(words[1], "dead") || !strcmp(words[1], "behind") ||
+	    !strcmp(words[1], "child"))
+		return 0;
 	if (!strcmp(words[1], "crash"))
 		*(volatile int *)0 = 1;
 	if (!strcmp(words[1], "fail"))

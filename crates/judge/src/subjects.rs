@@ -291,6 +291,7 @@ impl<'a> Subject<'a> {
             remarks: Vec::new(),
         };
         let mut counted: BTreeMap<Counted, &Run> = BTreeMap::new();
+        let mut pasts: BTreeMap<(u64, u64), (Option<u64>, &Run)> = BTreeMap::new();
         for run in runs {
             let plan = run.parsed_plan();
             let past = plan.as_ref().map_or(None, |plan| plan.past);
@@ -308,6 +309,19 @@ impl<'a> Subject<'a> {
                 }
                 new.copies.push(Measured { run, plan, digest });
                 continue;
+            }
+            if run.is_virtual() {
+                // Without a past that is named, the seed decides it, too.
+                let own = (run.seed, past.unwrap_or(run.seed));
+                let (named, first) = *pasts.entry(own).or_insert((past, run));
+                if named != past {
+                    let (first, id) = (&first.id, &run.id);
+                    new.remarks.push(format!(
+                        "{first} and {id} have one seed and one past: they count once"
+                    ));
+                    new.copies.push(Measured { run, plan, digest });
+                    continue;
+                }
             }
             if new.is_same_import(run) {
                 let known = new
@@ -699,6 +713,18 @@ mod tests {
         let runs = [forged, on(1, |_| {})];
         let gap = subjects(&runs).remove(0).gap.unwrap();
         assert!(gap.starts_with("rt-1 and rt-9 have one machine"), "{gap}");
+        // A past that is named, and is the seed's own, makes no other run.
+        let mut own_past = runs[1].clone();
+        own_past.id = "rt-8".into();
+        own_past.plan = format!("past = 1\n{}", own_past.plan);
+        own_past.recordings = vec![synthetic::recording(&[5], 9)];
+        let both = [own_past, runs[1].clone()];
+        let counted = subjects(&both).remove(0);
+        assert_eq!((counted.runs.len(), counted.gap), (1, None));
+        assert_eq!(
+            counted.remarks,
+            ["rt-1 and rt-8 have one seed and one past: they count once"]
+        );
         // Another past is another run.
         let mut aged = runs[0].clone();
         aged.plan = format!("past = 4\n{}", aged.plan);

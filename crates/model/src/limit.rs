@@ -472,7 +472,11 @@ fn time(key: &str, text: &str) -> Result<Nanos, String> {
             "{key}: \"{text}\" may be minutes or milliseconds: write min or ms"
         ));
     }
-    let duration = text.parse::<SignedDuration>().ok();
+    // It may be meant as a point, or part thousands.
+    if text.contains(',') {
+        return Err(format!("{key}: \"{text}\" has a comma: write 1000 or 1.5"));
+    }
+    let duration = text.replace('μ', "µ").parse::<SignedDuration>().ok();
     let nanos = duration.and_then(|span| i64::try_from(span.as_nanos()).ok());
     nanos.filter(|nanos| *nanos > 0).map(Nanos).ok_or_else(|| {
         format!(
@@ -590,6 +594,8 @@ mod tests {
             ("missed = 0\nwhat = \"worst\"", "no `what`"),
             ("thread = \"x\"\nwhat = \"worst\"", "`thread` is for"),
             ("deadline = \"8 m\"", "write min or ms"),
+            ("deadline = \"1,000 us\"", "has a comma"),
+            ("deadline = \"1,5 ms\"", "has a comma"),
             ("what = \"worst\"\nat_most = \"1 us\"", "expected `probe`"),
         ] {
             let error = read(wrong).unwrap_err();

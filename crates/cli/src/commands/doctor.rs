@@ -82,6 +82,10 @@ impl Doctor {
         let found = examine(&machine, &|check| {
             (self.only.is_empty() || named(&self.only, check.id)) && !named(&self.skip, check.id)
         });
+        if found.0.is_empty() {
+            let none = "expected a check, found none: --skip takes away all that --only names";
+            return Err(UsageError(none.into()).into());
+        }
         let diagnosis = match self.purpose {
             Some(purpose) => found.weighed(purpose),
             None => found,
