@@ -125,7 +125,7 @@ pub fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/bin:/sbin:/usr/bin:/usr/sbin".into())
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(program.into());
     }

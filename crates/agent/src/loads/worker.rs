@@ -312,3 +312,33 @@ fn lead_group(command: &mut Command) {
         .stderr(Stdio::null())
         .process_group(0);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_command_of_a_userland_is_looked_for_in_it_and_sees_nothing_else() {
+        if !punctual_skip::root() || !punctual_skip::program("busybox") {
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join("usr/local/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let found = shutdown::find("busybox").unwrap();
+        std::fs::copy(found, bin.join("busybox")).unwrap();
+        symlink("/usr/local/bin/busybox", bin.join("sh")).unwrap();
+        let run = ["sh", "-c", "echo $A; pwd; echo /*; echo gone >&2"].map(str::to_owned);
+        let variables = [("A", OsStr::new("here"))];
+        let (mut child, mut output) = spawn_with(&run, &variables, Some(root.path())).unwrap();
+        let mut told = String::new();
+        output.read_to_string(&mut told).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert_eq!(told, "here\n/\n/usr\ngone\n");
+        let absent = ["no-such-loop".to_owned()];
+        let error = spawn_with(&absent, &[], Some(root.path())).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}
