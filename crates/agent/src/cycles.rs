@@ -140,6 +140,7 @@ impl Cycle {
 
 /// A thread and its cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Thread {
     /// Its number.
     pub id: Pid,

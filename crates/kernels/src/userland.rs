@@ -6,6 +6,7 @@
 //! the bits setuid and setgid, and what lies in `/dev`, `/proc` and `/sys` are left out.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt as _;
@@ -121,7 +122,7 @@ impl Userland {
             (self.lowered, "setuid or setgid bits"),
         ];
         for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-            told += &format!("; without {count} {what}");
+            let _ = write!(told, "; without {count} {what}");
         }
         told
     }
@@ -516,10 +517,10 @@ fn layers(bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Failure> {
         }
     }
     let Some(manifest) = files.get("manifest.json") else {
-        return match files.contains_key("oci-layout") {
-            true => Err(Failure::Unfit(format!("it is an image of OCI: {ALONE}"))),
-            false => Ok(None),
-        };
+        if files.contains_key("oci-layout") {
+            return Err(Failure::Unfit(format!("it is an image of OCI: {ALONE}")));
+        }
+        return Ok(None);
     };
     let Ok(images) = serde_json::from_slice::<Vec<Image>>(manifest) else {
         // A file of this name may be anybody's.
