@@ -308,7 +308,11 @@ fn relative(scratch: &Scratch) {
     );
     assert_ends(&judge(&one, "baseline:stable", &[]), 5, &["too few runs"]);
     let same = judge(&one, "baseline", &["--baseline", "r1"]);
-    assert_ends(&same, 0, &["100.0 % over 1 run"]);
+    assert_ends(
+        &same,
+        0,
+        &["100.0 % over 1 run", "r1 is compared with itself"],
+    );
     for (of, parts) in [
         ("baseline", ["limit 1 (timer, worst at most", "--baseline"]),
         ("baseline:other", ["there is no baseline", "\"other\""]),

@@ -337,6 +337,28 @@ struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// The store as an option of a command that goes on with it; none where the environment or
+    /// nobody names it, or where a command that is shown would show a password.
+    fn option(&self) -> Option<String> {
+        let named = self.db.as_ref()?.to_string_lossy();
+        let is_of_environment = std::env::var("PUNCTUAL_DB").is_ok_and(|of| of == named);
+        let is_shown = !is_of_environment && !named.is_empty() && !named.contains("://");
+        is_shown.then(|| format!(" --db {}", punctual_report::repeat::quoted(&named)))
+    }
+
+    /// What the next so many runs of the store will be called.
+    fn next(&self, runs: usize) -> String {
+        let newest = self.open().ok().and_then(|store| store.newest().ok()?);
+        let newest = newest.and_then(|id| id.strip_prefix('r')?.parse::<usize>().ok());
+        newest.map_or_else(
+            || "RUN…".to_owned(),
+            |newest| {
+                let next = (1..=runs).map(|more| format!("r{}", newest + more));
+                next.collect::<Vec<_>>().join(" ")
+            },
+        )
+    }
+
     fn place(&self) -> Result<Place> {
         let named = self.db.as_ref().filter(|named| !named.is_empty());
         Ok(match named {

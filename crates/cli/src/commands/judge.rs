@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual judge`: runs against limits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -207,7 +207,6 @@ impl Judge {
             let mut runs = self.measure.store.load(&self.what)?;
             let limits = limits_of_runs(self.limits.as_deref(), &suite_of(&runs)?)?;
             let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
-            refuse_itself(&runs, &baselines)?;
             let at_once = side_by_side(None)?;
             let store = self.measure.store.open()?;
             let is_asked = |limit: &Limit| matches!(limit.demand, Demand::Arrival { .. });
@@ -295,9 +294,15 @@ impl Judge {
         };
         let open: Vec<Run> = runs.iter().filter(is_open).cloned().collect();
         let mut commands = further(&open, more);
-        if !commands.is_empty() {
-            commands.push(format!("{} RUN…  # with the new runs", again()));
+        if commands.is_empty() {
+            return commands;
         }
+        let subjects: BTreeSet<_> = open.iter().map(|run| &run.subject.name).collect();
+        for command in &mut commands {
+            command.extend(self.measure.store.option());
+        }
+        let new = self.measure.store.next(subjects.len() * more);
+        commands.push(format!("{} {new}  # with the new runs", again()));
         commands
     }
 
@@ -366,17 +371,21 @@ fn limits_of_runs(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
     limits_of(file, suite)
 }
 
-/// A run is always like itself.
-fn refuse_itself(runs: &[Run], baselines: &Baselines) -> Result<()> {
-    let mut all = baselines.values().flatten();
-    let Some(same) = all.find(|one| runs.iter().any(|run| run.id == one.id)) else {
-        return Ok(());
-    };
-    let wrong = format!(
-        "{} is judged, and is its own baseline: name other runs on one side",
-        same.id
-    );
-    Err(UsageError(wrong).into())
+/// Which runs are their own baseline.
+fn of_itself(runs: &[Run], baselines: &Baselines) -> Option<String> {
+    let own: BTreeSet<&str> = baselines.values().flatten().map(|run| &*run.id).collect();
+    let both = runs.iter().filter(|run| own.contains(&*run.id));
+    let both: Vec<&str> = both.map(|run| &*run.id).collect();
+    match both.as_slice() {
+        [] => None,
+        [one] => Some(format!(
+            "{one} is compared with itself, which it always equals"
+        )),
+        all => Some(format!(
+            "{} are compared with themselves, which they always equal",
+            all.join(", ")
+        )),
+    }
 }
 
 /// Judges runs that may be compared with their baselines.
@@ -389,6 +398,7 @@ pub fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<J
     }
     let mut judgement = judge(limits, runs, baselines).map_err(unanswered)?;
     judgement.remarks.extend(of_namesakes(runs)?);
+    judgement.remarks.extend(of_itself(runs, baselines));
     Ok(judgement)
 }
 
