@@ -306,9 +306,8 @@ fn unsupported(run: &Run, plan: &Plan, is_own: bool, key: &RecordingKey) -> Opti
 /// Clock sources that count the kernel's own ticks: no shorter time is told by them.
 const TICKING: [&str; 2] = ["jiffies", "refined-jiffies"];
 
-/// Why what a real machine kept to is no property of it. What it did not keep to is, whatever
-/// the reason.
-/// Why a run in real time tells of more than its kernel: a hypervisor, or a clock that ticks.
+/// Why a run in real time tells of more than its kernel: a hypervisor, or a clock that ticks. What
+/// was kept to is then no property of the machine; what was not is, whatever the reason.
 pub fn beyond_the_kernel(run: &Run) -> Option<String> {
     let facts = run.provenance.as_ref().map(|found| &found.facts);
     let facts = facts.filter(|_| !run.is_virtual())?;

@@ -291,7 +291,6 @@ impl<'a> Subject<'a> {
             remarks: Vec::new(),
         };
         let mut counted: BTreeMap<Counted, &Run> = BTreeMap::new();
-        let mut pasts: BTreeMap<(u64, u64), (Option<u64>, &Run)> = BTreeMap::new();
         for run in runs {
             let plan = run.parsed_plan();
             let past = plan.as_ref().map_or(None, |plan| plan.past);
@@ -309,19 +308,6 @@ impl<'a> Subject<'a> {
                 }
                 new.copies.push(Measured { run, plan, digest });
                 continue;
-            }
-            if run.is_virtual() {
-                // Without a past that is named, the seed decides it, too.
-                let own = (run.seed, past.unwrap_or(run.seed));
-                let (named, first) = *pasts.entry(own).or_insert((past, run));
-                if named != past {
-                    let (first, id) = (&first.id, &run.id);
-                    new.remarks.push(format!(
-                        "{first} and {id} have one seed and one past: they count once"
-                    ));
-                    new.copies.push(Measured { run, plan, digest });
-                    continue;
-                }
             }
             if new.is_same_import(run) {
                 let known = new
@@ -346,7 +332,8 @@ impl<'a> Subject<'a> {
         let gap = new.gap.take();
         new.gap = gap
             .or_else(|| new.other_plan())
-            .or_else(|| new.other_digest());
+            .or_else(|| new.other_digest())
+            .or_else(|| new.equal_past());
         new.remark_equal_seeds();
         new.remark_one_past();
         new
@@ -463,6 +450,22 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// That two have one seed and one past, which only one of them names: its plan, which is longer
+    /// by that, disturbs the guest, and they are no two draws.
+    fn equal_past(&self) -> Option<String> {
+        let mut seen: BTreeMap<(u64, u64), (Option<u64>, &Run)> = BTreeMap::new();
+        let all = self.runs.iter().filter(|one| one.run.is_virtual());
+        let mut all = all.filter_map(|one| Some((one.plan.as_ref().ok()?.past, one.run)));
+        all.find_map(|(past, run)| {
+            let own = (run.seed, past.unwrap_or(run.seed));
+            let (named, first) = *seen.entry(own).or_insert((past, run));
+            (named != past).then(|| {
+                let (first, id) = (&first.id, &run.id);
+                format!("{first} and {id} have one seed and one past: judge them one by one")
+            })
+        })
+    }
+
     /// Samples that are the same with another seed are seldom true, nor are the same figures in
     /// another file.
     fn remark_equal_seeds(&mut self) {
@@ -506,7 +509,7 @@ impl<'a> Subject<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Counted {
     /// In virtual time the seed, the past and the digest.
-    Virtual(u64, Option<u64>, String),
+    Virtual(u64, u64, String),
     /// In real time no two runs have the same samples.
     Real(String),
     /// Files of another program may have the same figures: what else they say tells them apart.
@@ -526,7 +529,8 @@ impl Counted {
         Some(if run.is_imported() {
             Self::Imported(content(run))
         } else if run.is_virtual() {
-            Self::Virtual(run.seed, past, digest)
+            // A past that is not named is the seed's own.
+            Self::Virtual(run.seed, past.unwrap_or(run.seed), digest)
         } else if has_samples(run) {
             Self::Real(digest)
         } else {
@@ -717,14 +721,20 @@ mod tests {
         let mut own_past = runs[1].clone();
         own_past.id = "rt-8".into();
         own_past.plan = format!("past = 1\n{}", own_past.plan);
-        own_past.recordings = vec![synthetic::recording(&[5], 9)];
-        let both = [own_past, runs[1].clone()];
-        let counted = subjects(&both).remove(0);
+        let copy = [own_past.clone(), runs[1].clone()];
+        let counted = subjects(&copy).remove(0);
         assert_eq!((counted.runs.len(), counted.gap), (1, None));
         assert_eq!(
             counted.remarks,
-            ["rt-1 and rt-8 have one seed and one past: they count once"]
+            ["rt-8 is the same run as rt-1: it counts once"]
         );
+        // Nor is what it has of its own forgotten.
+        own_past.recordings = vec![synthetic::recording(&[5], 9)];
+        let both = [own_past, runs[1].clone()];
+        let counted = subjects(&both).remove(0);
+        assert_eq!(counted.runs.len(), 2);
+        let gap = counted.gap.unwrap();
+        assert!(gap.starts_with("rt-1 and rt-8 have one seed"), "{gap}");
         // Another past is another run.
         let mut aged = runs[0].clone();
         aged.plan = format!("past = 4\n{}", aged.plan);

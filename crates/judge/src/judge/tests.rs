@@ -526,6 +526,28 @@ fn cycles_are_judged_by_limits_in_their_own_words() {
     );
 }
 
+/// Two runs of one seed and one past are no two draws, and a sample that is late in either is late.
+#[test]
+fn a_seed_with_its_own_past_named_adds_no_run_and_hides_no_sample() {
+    let named = |worst: i64| {
+        let mut all = runs("rt", 5);
+        let mut again = synthetic::run("rt", 1, &[5_000, worst]);
+        again.id = "again".into();
+        again.plan = format!(
+            "past = 1\n{}",
+            again.plan.replace("samples = 2", "samples = 100")
+        );
+        again.recordings[0] = recording(&[vec![5_000; 99], vec![worst]].concat(), 1);
+        again.recordings[0].key = all[0].recordings[0].key.clone();
+        all.push(again);
+        let limit = limits(WORST);
+        let judgement = judge(&limit, &all, &Baselines::new()).unwrap();
+        judgement.answers[0].fitness
+    };
+    assert_eq!(named(100_000), Fitness::Undecided);
+    assert_eq!(named(100_001), Fitness::Unfit);
+}
+
 /// `seeds` runs that take `per_cent` of what those of [`runs`] take.
 fn scaled(subject: &str, seeds: u64, per_cent: i64) -> Vec<Run> {
     let values = |seed: u64| vec![(9_000 + seed as i64) * per_cent / 100; 100];
