@@ -86,6 +86,13 @@ pub enum What {
     Ends,
 }
 
+impl What {
+    /// Whether it is the thread itself that does so: it has the CPU then.
+    fn is_own_doing(&self) -> bool {
+        !matches!(self, Self::In { .. } | Self::Waking { .. })
+    }
+}
+
 /// Why a thread lost the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Out {
@@ -113,6 +120,9 @@ pub struct Cycle {
     pub execution: Nanos,
     /// How often it slept within.
     pub blocks: u32,
+    /// How often it got the CPU without a word of the kernel's. It began somewhat later then, or
+    /// executed for longer, than is known.
+    pub untold: u32,
 }
 
 impl Cycle {
@@ -124,6 +134,7 @@ impl Cycle {
             end: begin,
             execution: Nanos::ZERO,
             blocks: 0,
+            untold: 0,
         }
     }
 
@@ -264,7 +275,7 @@ pub fn of(events: &[Event]) -> Vec<Thread> {
             .map(|call| call.0)
             .next(),
     };
-    let ran = states.into_iter().filter(|(_, state)| state.runs > 0);
+    let ran = states.into_iter().filter(|(_, state)| state.has_run);
     let mut threads: Vec<Thread> = ran.map(|(id, state)| state.finish(id, &exits)).collect();
     for thread in &mut threads {
         thread.end_with_another_call(events);
@@ -296,7 +307,8 @@ enum Woke {
 struct State {
     name: String,
     priority: i64,
-    /// How often it got the CPU, and how often with a priority of real time.
+    has_run: bool,
+    /// How often it was told to get the CPU, and how often with a priority of real time.
     runs: u64,
     real_time_runs: u64,
     /// Since when it has the CPU.
@@ -331,23 +343,23 @@ struct Early {
     began: Nanos,
     /// What the cycle before it was when the thread fell asleep.
     before: Option<Cycle>,
-    /// For how long the thread had the CPU since then.
+    /// For how long the thread had the CPU since then, and how often it got it untold.
     execution: Nanos,
+    untold: u32,
 }
 
 impl State {
     fn take(&mut self, at: Nanos, what: &What) {
+        if what.is_own_doing() && self.has_cpu.is_none() {
+            self.run_untold(at);
+        }
         match what {
             What::In { name, priority } => {
                 name.clone_into(&mut self.name);
                 self.priority = *priority;
                 self.runs += 1;
                 self.real_time_runs += u64::from(*priority < 100);
-                self.has_cpu = Some(at);
-                self.awake_since.get_or_insert(at);
-                if let Some((slept, out)) = self.slept.take() {
-                    self.wake(slept, out, at);
-                }
+                self.run(at, at);
             }
             What::Out(out) => {
                 if let Some(since) = self.has_cpu.take() {
@@ -389,6 +401,31 @@ impl State {
         }
     }
 
+    /// It has the CPU from a moment on, and had ended its sleep at another.
+    fn run(&mut self, has_cpu: Nanos, awake: Nanos) {
+        self.has_run = true;
+        self.has_cpu = Some(has_cpu);
+        self.awake_since.get_or_insert(awake);
+        if let Some((slept, out)) = self.slept.take() {
+            self.wake(slept, out, awake);
+        }
+    }
+
+    /// It does something, though nobody told that it got the CPU: some kernels leave out switches
+    /// from threads of their choice. It did so between its wake-up, or its timer, and now, and no
+    /// cycle may look longer than it was.
+    fn run_untold(&mut self, at: Nanos) {
+        let expired = self.timers.values().filter(|due| **due <= at).max();
+        let earliest = self.woken.or(expired.copied()).unwrap_or(at);
+        self.run(at, earliest);
+        for kind in [&mut self.timed, &mut self.untimed, &mut self.marked] {
+            kind.run_untold(1);
+        }
+        if let Some(early) = &mut self.early {
+            early.untold += 1;
+        }
+    }
+
     /// A cycle that was not ended ends where the next one begins.
     fn mark_begin(&mut self, at: Nanos, due: Option<Nanos>) {
         self.has_marks = true;
@@ -427,6 +464,7 @@ impl State {
                     began: at,
                     before: self.timed.open,
                     execution: Nanos::ZERO,
+                    untold: 0,
                 });
             }
             self.timed.block();
@@ -466,9 +504,15 @@ impl State {
             .filter(|_| asleep != Some(Woke::Early))
             .map(|(end, open)| Cycle { end, ..open });
         let is_its_program = |end: Nanos| exits.of_a_program.is_some_and(|exit| exit <= end);
+        // Only switches tell names.
+        let name = if self.runs == 0 {
+            format!("thread {id}")
+        } else {
+            self.name
+        };
         Thread {
             id,
-            name: self.name,
+            name,
             is_real_time: 2 * self.real_time_runs > self.runs,
             cycles,
             cut: cut
@@ -526,6 +570,7 @@ impl Cycles {
         self.open = early.before;
         self.begin(early.slept, early.woken, early.began);
         self.execute(early.execution);
+        self.run_untold(early.untold);
     }
 
     fn execute(&mut self, time: Nanos) {
@@ -537,6 +582,12 @@ impl Cycles {
     fn block(&mut self) {
         if let Some(open) = &mut self.open {
             open.blocks += 1;
+        }
+    }
+
+    fn run_untold(&mut self, times: u32) {
+        if let Some(open) = &mut self.open {
+            open.untold += times;
         }
     }
 }
@@ -582,6 +633,7 @@ mod tests {
             end: Nanos(end),
             execution: Nanos(execution),
             blocks,
+            untold: 0,
         }
     }
 
@@ -795,6 +847,85 @@ mod tests {
         let mut thread = of(&events).remove(0);
         thread.cut_at(Nanos(2_900));
         assert_eq!(thread.cycles, [expected]);
+    }
+
+    /// As a kernel tells it that leaves out switches from its idle threads: those to the loop are
+    /// missing in two of its cycles.
+    #[test]
+    fn a_switch_that_the_kernel_leaves_out_makes_no_cycle_longer() {
+        let call = |at, number| {
+            let arguments = [0; 3];
+            event(at, What::Call { number, arguments })
+        };
+        let sleeps = |at: i64| {
+            [
+                call(at, libc::SYS_clock_nanosleep),
+                sets(at + 1, at / 1_000 * 1_000 + 1_000),
+                out(at + 10, Out::Sleeps),
+            ]
+        };
+        let mut events = vec![gets_cpu(0)];
+        events.extend(sleeps(50));
+        for (period, told) in [(1, true), (2, false), (3, true), (4, false), (5, true)] {
+            events.push(woken(1_000 * period + 3));
+            events.extend(told.then(|| gets_cpu(1_000 * period + 8)));
+            events.extend(sleeps(1_000 * period + 50));
+        }
+        let thread = of(&events).remove(0);
+        let told = |period: i64| {
+            let due = 1_000 * period;
+            cycle([due, due + 8, due + 60, 52], 0)
+        };
+        let untold = |period: i64| Cycle {
+            begin: Nanos(1_000 * period + 3),
+            execution: Nanos(10),
+            untold: 1,
+            ..told(period)
+        };
+        assert_eq!(thread.cycles, [told(1), untold(2), told(3), untold(4)]);
+        let seen = Seen {
+            page_faults: true,
+            calls: true,
+        };
+        let faults = DesignFaults::of(&events, &seen);
+        assert_eq!(
+            faults.of_thread(&thread, &thread.cycles),
+            [],
+            "no sleep is within a cycle"
+        );
+        // The wake-up is missing, too: its timer is the earliest moment.
+        events.retain(|event| event.what != What::Waking { by: None });
+        let begun = of(&events).remove(0).cycles[1];
+        assert_eq!((begun.lateness(), begun.untold), (Nanos::ZERO, 1));
+        // It is preempted, and goes on without a word.
+        let preempted = [
+            gets_cpu(0),
+            sets(4, 1_000),
+            out(5, Out::Sleeps),
+            gets_cpu(1_001),
+        ];
+        let goes_on = [
+            out(1_010, Out::Preempted),
+            call(1_050, 0),
+            sets(1_055, 2_000),
+        ];
+        let ends = [
+            out(1_060, Out::Sleeps),
+            gets_cpu(2_001),
+            out(2_002, Out::Sleeps),
+        ];
+        let all = [&preempted[..], &goes_on, &ends].concat();
+        let expected = Cycle {
+            untold: 1,
+            ..cycle([1_000, 1_001, 1_060, 9 + 10], 0)
+        };
+        assert_eq!(cycles(&all), [expected]);
+        // Who never was told to run has no name.
+        let never = of(&sleeps(50)).remove(0);
+        assert_eq!(
+            (never.name.as_str(), never.is_real_time),
+            ("thread 7", false)
+        );
     }
 
     #[test]

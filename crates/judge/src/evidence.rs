@@ -255,6 +255,12 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     if let Some(interrupted) = own.interruption() {
         return Some(interrupted);
     }
+    if own.untold() > 0 {
+        return Some(format!(
+            "the kernel did not tell when its thread got the CPU in {} of its cycles",
+            own.untold()
+        ));
+    }
     absent_cpus(run, plan, own)
         .or_else(|| beside_the_plan(plan, own))
         .or_else(|| beside_no_load(run, plan, own))

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::amount;
 use crate::capture::{CAPTURES_MOST, Capture};
 use crate::contradiction;
-use crate::finding::{Fact, Facts, Findings};
+use crate::finding::{Fact, Facts, Finding, Findings};
 use crate::histogram::{Histogram, is_close};
 use crate::key::RecordingKey;
 use crate::reason::Reason;
@@ -31,6 +31,10 @@ pub const MISSED: &str = "missed";
 /// The finding of a program's cycle within which its thread ended, where that had lasted longer
 /// than any that counts: how long. It counts as none, since nobody knows what was to come.
 pub const ENDED_WITHIN: &str = "ended_within";
+
+/// The finding that says in how many of a program's cycles the kernel did not tell when its
+/// thread got the CPU. Each of them is later, or executed for longer, than its sample says.
+pub const UNTOLD: &str = "switches_untold";
 
 /// The setting that says what ended a recording before it had all that was asked for, where that
 /// was no request of the user's.
@@ -160,6 +164,12 @@ impl Recording {
         let count = self.count;
         self.interrupted
             .then(|| format!("interrupted after {count} samples{by}"))
+    }
+
+    /// In how many of its samples the kernel did not tell all: they are lower than what was.
+    pub fn untold(&self) -> u64 {
+        let untold = self.findings.get(UNTOLD).and_then(Finding::count);
+        untold.unwrap_or(0)
     }
 
     /// Which part of each sample is the taking of its two time stamps, where that is known.

@@ -494,6 +494,7 @@ mod tests {
             end: Nanos(1_000 * number + 500),
             execution: Nanos(490),
             blocks: 0,
+            untold: 0,
         };
         Thread {
             id: LOOP,

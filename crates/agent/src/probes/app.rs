@@ -4,36 +4,26 @@
 //! The kernel's events say when its threads wait, are woken, and get the CPU. They are noted in
 //! the kernel's ring and read when the program has ended.
 
+mod running;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::Path;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 
 use punctual_model::amount::periods_missed;
 use punctual_model::place::{self, FAULT_PLACES, FaultPlace, PLACES, Place};
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
 };
-use punctual_model::recording::{ENDED_BY, ENDED_WITHIN, MISSED};
-use punctual_model::suite::{self, ROOT};
+use punctual_model::recording::{ENDED_BY, ENDED_WITHIN, MISSED, UNTOLD};
 use punctual_model::{Fact, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
-use super::program::{MEASURED, not_started};
 use super::{Context, Extent, Measurement, Probe, parameters, within};
 use crate::cycles::{self, Cycle, DesignFaults, Fault, Thread};
 use crate::figures::Figure;
-use crate::loads::spawn_with;
-use crate::status_page;
-use crate::sys::process::{self, Ended, Pid};
-use crate::sys::sched;
 use crate::sys::time;
-use crate::threads;
-use crate::tracer::threads::{self as tracer, MARKS_VARIABLE, ThreadEvents};
+use crate::tracer::threads::{self as tracer, ThreadEvents};
+
+use running::{Program, Ran};
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -54,6 +44,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
             FindingView::new(DESIGN_FAULTS, "design faults", Form::Plain).only_of("execution"),
             FindingView::new("exit", "exit", Form::Plain).only_of("execution"),
             FindingView::new(ENDED_WITHIN, "last, not counted", Form::Plain),
+            FindingView::new(UNTOLD, "begin not told", Form::Plain),
         ],
     },
     scope: Ok(Watched {
@@ -71,20 +62,11 @@ const LATENESS: &str = "lateness";
 const EXECUTION: &str = "execution";
 const RESPONSE: &str = "response";
 
-/// More than this of what the program prints is not kept, in bytes.
-const OUTPUT_LIMIT: u64 = 1 << 20;
+/// Of no more threads there are recordings: each takes some 800 kB, and nobody reads more.
+const THREADS_MOST: usize = 200;
 
 /// Of more cycles only the worst are told where the scope finds them.
 const PLACES_MOST: usize = 5_000;
-
-/// Between two looks whether the target is asked to end.
-const LOOK: Nanos = Nanos::from_millis(100);
-
-/// The priority of whoever ends a program that leaves nobody the CPU.
-const GUARD_PRIORITY: u8 = 99;
-
-/// A program that is asked to end has this long to do so, and is then killed.
-const GRACE: Nanos = Nanos::from_millis(1_000);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -173,6 +155,15 @@ impl App {
         if counted.is_empty() && self.figure.is_empty() {
             return Err(self.without_cycles(threads, ran));
         }
+        if counted.len() > THREADS_MOST {
+            return Err(format!(
+                "{}: {} of its threads had cycles, and {THREADS_MOST} at most are told: name those \
+                 that count (threads = [\"loop\"])",
+                self.run.join(" "),
+                counted.len()
+            )
+            .into());
+        }
         let mut recordings = Vec::new();
         let mut of_name: BTreeMap<&str, u32> = BTreeMap::new();
         let mut of_program = Some(faults.of_program(threads, ran.stopped));
@@ -247,6 +238,14 @@ impl App {
     /// A figure that the program printed, each time one sample, at the moment when it ended: when
     /// it printed them nobody has noted.
     fn of_figure(&self, name: &str, figure: &Figure, ran: &Ran) -> Result<Recording, Reason> {
+        if ran.not_kept > 0 {
+            return Err(format!(
+                "{}: it printed more than 1 MiB, of which the rest is not kept, so that the figure \
+                 {name} is not known: let it print less",
+                self.run.join(" ")
+            )
+            .into());
+        }
         let values = figure.values(&ran.output).map_err(|line| {
             format!(
                 "{}: the figure {name} cannot be read {} in its line \"{line}\": expected a number \
@@ -310,12 +309,15 @@ impl App {
         let (command, seen) = (self.run.join(" "), seen(threads));
         let (lived, end) = (ran.lived, ran.told_end());
         let never_waits = threads.iter().all(|thread| thread.cycles.is_empty());
+        let is_awake = |thread: &Thread| thread.awake_since.is_some();
         let hint = if ran.outlived_by > 0 {
             ": a program that goes to the background is measured in the foreground only"
-        } else if ran.stopped.is_some() && never_waits {
+        } else if ran.stopped.is_none() || !never_waits {
+            ""
+        } else if threads.iter().any(is_awake) {
             ": one that does not wait in the kernel marks its cycles (punctual.h)"
         } else {
-            ""
+            ": it slept in the end, and what it waited for did not come"
         };
         format!("{command}: no cycle in {lived}: {seen}; {end}{hint}").into()
     }
@@ -357,6 +359,13 @@ impl App {
             }
             if part == EXECUTION {
                 recording.findings = found_of(counted, &ran.end);
+            }
+            let untold = counted.iter().filter(|cycle| cycle.untold > 0).count() as u64;
+            // When it was due, and when it waited again, is known of each.
+            if untold > 0 && part != RESPONSE {
+                recording
+                    .findings
+                    .insert(UNTOLD.into(), Finding::Count(untold));
             }
             let last = thread.ended.as_ref().map(of);
             if let Some(last) = last.filter(|last| recording.max().is_some_and(|max| *last > max)) {
@@ -445,52 +454,6 @@ fn period_of(cycles: &[Cycle]) -> Option<Nanos> {
     spans.get(spans.len() / 2).copied()
 }
 
-/// How the program ran.
-struct Ran {
-    /// The number of its first process.
-    leader: Pid,
-    /// How it ended, in words.
-    end: String,
-    lived: Nanos,
-    /// When it was asked to end; none where it ended by itself.
-    stopped: Option<Nanos>,
-    /// Whether it ended by itself, and otherwise than well: what it would have done is not known.
-    has_failed: bool,
-    output: String,
-    /// How many processes were left when it had ended; they were killed.
-    outlived_by: usize,
-}
-
-impl Ran {
-    /// Why a thread has fewer cycles than it would have had.
-    fn cut_short(&self, thread: &Thread) -> Option<String> {
-        if self.has_failed {
-            Some(format!("the program ended with {}", self.end))
-        } else if thread.is_stuck {
-            let name = &thread.name;
-            Some(format!(
-                "its thread {name} slept in the end, and no timer was to wake it"
-            ))
-        } else if thread.is_killed && self.stopped.is_none() {
-            let name = &thread.name;
-            Some(format!("a signal killed the process of its thread {name}"))
-        } else if self.stopped.is_none() && self.outlived_by > 0 {
-            Some("the program ended before what it left in the background, which was killed".into())
-        } else {
-            None
-        }
-    }
-
-    /// How it ended, and the last that it said.
-    fn told_end(&self) -> String {
-        let end = &self.end;
-        match self.output.lines().rfind(|line| !line.trim().is_empty()) {
-            Some(last) => format!("it ended with {end}, and its last line is \"{last}\""),
-            None => format!("it ended with {end}, and printed nothing"),
-        }
-    }
-}
-
 impl Measurement for App {
     fn nominal(&self) -> Nanos {
         self.duration()
@@ -513,7 +476,11 @@ impl Measurement for App {
         };
         let events = ThreadEvents::start(self.ring_mib << 20, extent)?;
         time::sleep_until(time::now() + context.phases.below(Nanos::from_millis(4)));
-        let ran = self.run_program(&events)?;
+        let program = Program {
+            command: &self.run,
+            duration: self.duration(),
+        };
+        let ran = program.run(&events)?;
         let (noted, seen) = (events.read(ran.leader)?, events.seen());
         let mut threads = cycles::of(&noted.events);
         if let Some(at) = ran.stopped {
@@ -524,143 +491,6 @@ impl Measurement for App {
         let faults = DesignFaults::of(&noted.events, &seen);
         self.recordings(&threads, &faults, &noted.switches, &ran)
     }
-}
-
-impl App {
-    /// Runs the program for as long as it is asked for, or until it ends.
-    fn run_program(&self, events: &ThreadEvents) -> Result<Ran, Reason> {
-        let named = |what: &dyn std::fmt::Display| format!("{}: {what}", self.run.join(" "));
-        if std::process::id() == 1 {
-            // Programs share memory and semaphores there. A guest is this process's own.
-            let _ = fs::create_dir("/dev/shm");
-        }
-        let begin = time::now();
-        let marks = events.marks();
-        // Without an `env` of its own between: a thread's name is told when it leaves the CPU.
-        let (variables, run) = suite::variables(&self.run);
-        let variables = variables.iter().filter_map(|word| word.split_once('='));
-        let mut variables: Vec<(&str, &OsStr)> = variables
-            .map(|(name, value)| (name, OsStr::new(value)))
-            .collect();
-        variables.push((MARKS_VARIABLE, marks.as_os_str()));
-        let root = Path::new(ROOT);
-        let root = (std::process::id() == 1 && root.is_dir()).then_some(root);
-        let spawned = sched::as_ordinary(|| spawn_with(run, &variables, root));
-        let (child, output) = spawned
-            .and_then(|spawned| spawned)
-            .map_err(|error| match root {
-                None => not_started(run, &error),
-                Some(_) => named(&error).into(),
-            })?;
-        let leader = process::id(&child);
-        MEASURED.led_by(leader);
-        thread::scope(|scope| {
-            let (tell, ends) = mpsc::channel();
-            let started = threads::start(scope, move || printed(output)).and_then(|printed| {
-                let wait = move || {
-                    let _ = tell.send(MEASURED.wait_for_end());
-                };
-                Ok((printed, threads::start(scope, wait)?))
-            });
-            let (goes_on, has_ended) = mpsc::channel();
-            let guard = threads::start(scope, move || self.guard(&has_ended, events));
-            let by_itself = started.is_ok() && ends_within(&ends, self.duration());
-            let lived = time::now() - begin;
-            let stopped = events.stop();
-            if !by_itself {
-                MEASURED.stop();
-                if !ends_within(&ends, GRACE) {
-                    MEASURED.kill();
-                }
-            }
-            let (printed, waiter) = started?;
-            waiter.join()?;
-            // Also those in groups of their own: whoever reads what they print would wait for them.
-            let with_marks = || process::with_variable(MARKS_VARIABLE, &marks);
-            let mut left = with_marks();
-            let (ended, _) = MEASURED.collect().map_err(|error| named(&error))?;
-            if !by_itself {
-                left = with_marks();
-            }
-            left.iter().copied().for_each(process::kill);
-            drop(goes_on);
-            let by_itself = !guard?.join()? && by_itself;
-            stopped?;
-            Ok(Ran {
-                leader,
-                end: told(&ended, by_itself, left.len()),
-                lived,
-                stopped: (!by_itself).then(|| begin + self.duration()),
-                has_failed: by_itself && !ended.status.success(),
-                output: printed.join()?.map_err(|error| named(&error))?,
-                outlived_by: left.len(),
-            })
-        })
-    }
-}
-
-impl App {
-    /// Ends the program in place of whoever is to do so, and does not get the CPU for it: the
-    /// program has it, at a priority of real time, and never waits. Whether it had to.
-    fn guard(&self, has_ended: &Receiver<()>, events: &ThreadEvents) -> bool {
-        // Without the right to it nobody keeps this from running.
-        let _ = sched::set_fifo(GUARD_PRIORITY);
-        let is_over = |span: Nanos| {
-            let span = Duration::from_nanos(span.0.unsigned_abs());
-            has_ended.recv_timeout(span) != Err(RecvTimeoutError::Timeout)
-        };
-        if is_over(self.duration() + LOOK) {
-            return false;
-        }
-        // What it does from now on is no part of what is measured.
-        let _ = events.stop();
-        MEASURED.stop();
-        if !is_over(GRACE) {
-            MEASURED.kill();
-        }
-        true
-    }
-}
-
-/// Waits for the program's end, or that the target is asked to end; whether the program has.
-/// Between two looks at the latter nothing of this gets the CPU.
-fn ends_within(ends: &Receiver<io::Result<()>>, span: Nanos) -> bool {
-    let last = time::now() + span;
-    while !status_page::is_stop_requested() {
-        let left = last - time::now();
-        if left <= Nanos::ZERO {
-            return false;
-        }
-        let look = Duration::from_nanos(left.min(LOOK).0.unsigned_abs());
-        match ends.recv_timeout(look) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(_) | Err(RecvTimeoutError::Disconnected) => return true,
-        }
-    }
-    false
-}
-
-fn told(ended: &Ended, by_itself: bool, left: usize) -> String {
-    let end = match (by_itself, ended.status.code()) {
-        (true, Some(code)) => format!("status {code}"),
-        (true, None) => ended.status.to_string(),
-        (false, Some(code)) => format!("status {code}, when it was asked to end"),
-        (false, None) => "the signal that asked it to end".to_owned(),
-    };
-    match left {
-        0 => end,
-        1 => format!("{end}; 1 process that it had left in the background was killed"),
-        left => format!("{end}; {left} processes that it had left in the background were killed"),
-    }
-}
-
-/// What the program prints until its end; only the beginning of it is kept.
-fn printed(mut output: File) -> io::Result<String> {
-    let mut kept = Vec::new();
-    output.by_ref().take(OUTPUT_LIMIT).read_to_end(&mut kept)?;
-    // It is read on, so that the program never waits for a reader.
-    io::copy(&mut output, &mut io::sink())?;
-    Ok(String::from_utf8_lossy(&kept).into_owned())
 }
 
 #[cfg(test)]
@@ -675,6 +505,7 @@ mod tests {
             end: Nanos(due + response),
             execution: Nanos(response - 1),
             blocks: 1,
+            untold: 0,
         }
     }
 
@@ -711,11 +542,16 @@ mod tests {
             stopped: None,
             has_failed: false,
             output: "hello\nbye\nmax_ns 12\n".into(),
+            not_kept: 0,
             outlived_by: 0,
         }
     }
 
     fn recordings(app: &App, threads: &[Thread]) -> Result<Vec<Recording>, String> {
+        recordings_of(app, threads, &ran())
+    }
+
+    fn recordings_of(app: &App, threads: &[Thread], ran: &Ran) -> Result<Vec<Recording>, String> {
         let seen = Seen {
             page_faults: true,
             calls: false,
@@ -723,7 +559,7 @@ mod tests {
         let faults = DesignFaults::of(&[], &seen);
         // The last cycle's end is none.
         let switches = [1, 9, 1_001, 1_005, 2_001, 4_001, 5_001].map(Nanos);
-        let recordings = app.recordings(threads, &faults, &switches, &ran());
+        let recordings = app.recordings(threads, &faults, &switches, ran);
         recordings.map_err(|reason| reason.to_string())
     }
 
@@ -763,6 +599,42 @@ mod tests {
     }
 
     #[test]
+    fn a_program_without_cycles_is_told_with_what_it_did_in_the_end() {
+        let stopped = Ran {
+            stopped: Some(Nanos(7)),
+            ..ran()
+        };
+        let refused = |awake_since| {
+            let silent = Thread {
+                cycles: Vec::new(),
+                awake_since,
+                ..threads().remove(1)
+            };
+            recordings_of(&app(""), &[silent], &stopped).unwrap_err()
+        };
+        let spins = refused(Some(Nanos(1)));
+        assert!(spins.contains("marks its cycles"), "{spins}");
+        let sleeps = refused(None);
+        assert!(
+            sleeps.contains("it slept in the end") && !sleeps.contains("marks"),
+            "{sleeps}"
+        );
+    }
+
+    #[test]
+    fn more_threads_than_anybody_reads_are_refused_with_their_number() {
+        let many = |count| -> Vec<Thread> {
+            let thread = threads().remove(1);
+            std::iter::repeat_n(thread, count).collect()
+        };
+        let refused = recordings(&app(""), &many(THREADS_MOST + 1)).unwrap_err();
+        let expected = "201 of its threads had cycles, and 200 at most";
+        assert!(refused.contains(expected), "{refused}");
+        let told = recordings(&app(""), &many(THREADS_MOST)).unwrap();
+        assert_eq!(told.len(), 3 * THREADS_MOST);
+    }
+
+    #[test]
     fn figures_that_the_program_prints_are_recordings_or_a_reason() {
         let figure = |text| format!("figure.max = {{ after = \"{text}\", unit = \"us\" }}");
         let all = recordings(&app(&figure("max_ns ")), &threads()).unwrap();
@@ -777,6 +649,13 @@ mod tests {
             none.contains("no line has a number after \"min_ns \""),
             "{none}"
         );
+        // Of what was not kept nobody knows whether it had another one.
+        let long = Ran {
+            not_kept: 1,
+            ..ran()
+        };
+        let cut = recordings_of(&app(&figure("max_ns ")), &threads(), &long).unwrap_err();
+        assert!(cut.contains("printed more than 1 MiB"), "{cut}");
         let alone = recordings(&app(&figure("max_ns ")), &[]).unwrap();
         assert_eq!(alone[0].output.as_deref(), Some(&*ran().output));
         assert_eq!(alone[0].findings["exit"], Finding::Text("status 0".into()));
@@ -849,6 +728,19 @@ mod tests {
         };
         let (rare, late, often) = (of(1_501, 0), of(1_501, 1), of(949, 1));
         assert_eq!((rare, late, often, of(950, 0)), (true, false, true, false));
+    }
+
+    #[test]
+    fn cycles_of_which_the_kernel_does_not_tell_the_begin_are_counted() {
+        let mut threads = threads();
+        threads[1].cycles[2].untold = 2;
+        let untold = |threads: &[Thread]| -> Vec<u64> {
+            let all = recordings(&app(""), threads).unwrap();
+            all.iter().map(Recording::untold).collect()
+        };
+        assert_eq!(untold(&threads), [1, 1, 0], "the response is known");
+        threads[1].cycles[2].untold = 0;
+        assert_eq!(untold(&threads), [0; 3]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use punctual_model::arrivals::Arrivals;
 use punctual_model::record::{Provenance, StepRecord, Unsupported};
-use punctual_model::recording::OBSERVED;
+use punctual_model::recording::{OBSERVED, UNTOLD};
 use punctual_model::run::State;
 use punctual_model::{Fact, Finding, MachineRecord};
 use serde::Deserialize;
@@ -256,6 +256,14 @@ fn a_gap_is_undecided_with_its_reason_and_hides_no_broken_limit() {
     assert_eq!(unsupported, "rt-3 (seed 3): unsupported: no SCHED_FIFO");
     let interrupted = gap(&|run| run.recordings[0].interrupted = true);
     assert_eq!(interrupted, "rt-3 (seed 3): interrupted after 100 samples");
+    let untold = gap(&|run| {
+        let two = Finding::Count(2);
+        run.recordings[0].findings.insert(UNTOLD.into(), two);
+    });
+    assert_eq!(
+        untold,
+        "rt-3 (seed 3): the kernel did not tell when its thread got the CPU in 2 of its cycles"
+    );
     let failed = gap(&|run| {
         run.state = State::Failed;
         run.error = Some("panic".into());
