@@ -540,6 +540,17 @@ fn a_program_without_cycles_is_told_with_why() {
         &["no cycle", "the signal that asked it to end"],
     );
     unsupported("true", &["no cycle", "status 0", "printed nothing"]);
+    // A device that is not there: it gives up, or waits for it for ever.
+    unsupported(
+        "sh -c 'exec 3</dev/ttyUSB0'",
+        &["no cycle", "status ", "/dev/ttyUSB0"],
+    );
+    unsupported(
+        "sh -c 'until [ -e /dev/ttyUSB0 ]; do sleep 9; done'",
+        &["no cycle", "it slept in the end"],
+    );
+    // Its standard input is empty.
+    unsupported("cat", &["no cycle", "status 0"]);
     // What goes to the background ends with the step.
     unsupported(
         "sh -c 'echo gone >&2; setsid sleep 1000 & sleep 0.1'",

@@ -6,6 +6,9 @@
 /// `kernel/rcu/tree_stall.h`, `kernel/hung_task.c`, `arch/x86/kernel/dumpstack.c`,
 /// `arch/x86/mm/fault.c`, `arch/x86/kernel/traps.c`, `lib/bug.c`).
 const MARKERS: &[(&str, &str)] = &[
+    // The kernel panics for it: `Kernel panic - not syncing: System is deadlocked on memory`.
+    ("System is deadlocked on memory", MEMORY),
+    ("Out of memory: Killed process", MEMORY),
     ("Kernel panic - not syncing", "the kernel has panicked"),
     ("Internal error: Oops", "the kernel has had an oops"),
     ("Oops: ", "the kernel has had an oops"),
@@ -34,14 +37,6 @@ const MARKERS: &[(&str, &str)] = &[
         "the kernel has found a bug in itself",
     ),
     (
-        "System is deadlocked on memory",
-        "the guest has too little memory",
-    ),
-    (
-        "Out of memory: Killed process",
-        "the guest has too little memory",
-    ),
-    (
         HALTED,
         "the kernel could not be unpacked or started, and has halted",
     ),
@@ -50,6 +45,9 @@ const MARKERS: &[(&str, &str)] = &[
         "the guest cannot unpack its initramfs: has it enough memory?",
     ),
 ];
+
+/// Whatever took it.
+const MEMORY: &str = "the guest has too little memory: --memory gives it more";
 
 /// What the decompressor of an x86 kernel says last, without an end of the line
 /// (`arch/x86/boot/compressed/error.c`).
@@ -144,6 +142,19 @@ mod tests {
         assert_eq!(console.sign(), Some("the kernel has panicked"));
         assert_eq!(console.sign(), None);
         assert_eq!(console.text().lines().count(), 2);
+    }
+
+    #[test]
+    fn a_guest_without_memory_is_told_to_need_more() {
+        for line in [
+            "[    8.8] Kernel panic - not syncing: System is deadlocked on memory\n",
+            "[    5.1] Out of memory: Killed process 187 (eat) total-vm:422920kB\n",
+        ] {
+            let mut console = Console::default();
+            console.feed(line.as_bytes());
+            let sign = console.sign().expect("a sign");
+            assert!(sign.contains("--memory"), "{sign}");
+        }
     }
 
     #[test]

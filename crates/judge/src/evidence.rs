@@ -252,14 +252,8 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     let Some(own) = meant.of(one) else {
         return Some("the run finished without it".to_owned());
     };
-    if let Some(interrupted) = own.interruption() {
-        return Some(interrupted);
-    }
-    if own.untold() > 0 {
-        return Some(format!(
-            "the kernel did not tell when its thread got the CPU in {} of its cycles",
-            own.untold()
-        ));
+    if let Some(shortcoming) = own.shortcoming() {
+        return Some(shortcoming);
     }
     absent_cpus(run, plan, own)
         .or_else(|| beside_the_plan(plan, own))

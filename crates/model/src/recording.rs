@@ -166,10 +166,14 @@ impl Recording {
             .then(|| format!("interrupted after {count} samples{by}"))
     }
 
-    /// In how many of its samples the kernel did not tell all: they are lower than what was.
-    pub fn untold(&self) -> u64 {
+    /// Why it does not tell all that it was to: it was interrupted, or the kernel did not tell
+    /// when a thread got the CPU, and samples are lower than what was.
+    pub fn shortcoming(&self) -> Option<String> {
         let untold = self.findings.get(UNTOLD).and_then(Finding::count);
-        untold.unwrap_or(0)
+        let untold = untold.filter(|cycles| *cycles > 0).map(|cycles| {
+            format!("the kernel did not tell when its thread got the CPU in {cycles} of its cycles")
+        });
+        self.interruption().or(untold)
     }
 
     /// Which part of each sample is the taking of its two time stamps, where that is known.
@@ -598,6 +602,20 @@ mod tests {
         assert!(wrong(|one| one.extremes = Some((Nanos(2), Nanos(1)))).contains("larger"));
         assert!(wrong(|one| one.samples.steps.clear()).contains("two lengths"));
         assert!(wrong(|one| one.worst = vec![one.worst[0]; 17]).contains("worst"));
+    }
+
+    #[test]
+    fn what_was_cut_off_or_not_told_is_a_shortcoming() {
+        let mut recording = record(&[5, 9], 2);
+        assert_eq!(recording.shortcoming(), None);
+        recording.findings.insert(UNTOLD.into(), Finding::Count(0));
+        assert_eq!(recording.shortcoming(), None);
+        recording.findings.insert(UNTOLD.into(), Finding::Count(3));
+        let told = recording.shortcoming().unwrap();
+        assert!(told.ends_with("got the CPU in 3 of its cycles"), "{told}");
+        recording.interrupted = true;
+        let told = recording.shortcoming().unwrap();
+        assert_eq!(told, "interrupted after 2 samples");
     }
 
     #[test]

@@ -77,13 +77,13 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
     gaps
 }
 
-/// That a step was ended before it had all its samples.
+/// That a step was ended before it had all its samples, or has not all of each.
 fn part(run: &Run, step: u32) -> Option<String> {
     if without(Mend::Interrupted) {
         return None;
     }
     let mut own = run.recordings.iter().filter(|one| one.key.step == step);
-    own.find_map(Recording::interruption)
+    own.find_map(Recording::shortcoming)
 }
 
 /// Why the runs of either side, the baseline's first, are no runs of one measurement, or both
