@@ -16,14 +16,20 @@ pub struct Aim {
     pub sample: u64,
     /// How long after the reading of the clock that ended the sample before.
     pub after: Nanos,
+    /// How long behind that deadline a second timer is due, whose interrupt falls into the path;
+    /// 0 where there is none.
+    pub second: Nanos,
 }
 
 /// How many digits each number has: all that fit into 63 bits.
 const DIGITS: usize = 18;
 /// What precedes each number.
-const WORDS: [&str; 3] = ["# aim step ", " sample ", " after "];
+const WORDS: [&str; 4] = ["# aim step ", " sample ", " after ", " second "];
 /// How long the line is.
-pub const LINE: usize = WORDS[0].len() + WORDS[1].len() + WORDS[2].len() + 3 * DIGITS + 1;
+pub const LINE: usize = {
+    let words = WORDS[0].len() + WORDS[1].len() + WORDS[2].len() + WORDS[3].len();
+    words + WORDS.len() * DIGITS + 1
+};
 /// No plan has such a number.
 const NOWHERE: u64 = 999_999_999_999_999_999;
 /// More than a step has samples.
@@ -35,11 +41,13 @@ impl Aim {
         step: NOWHERE,
         sample: NOWHERE,
         after: Nanos::ZERO,
+        second: Nanos::ZERO,
     };
 
     /// The line behind a plan.
     pub fn line(self) -> String {
-        let numbers = [self.step, self.sample, self.after.0.max(0) as u64];
+        let [after, second] = [self.after, self.second].map(|time| time.0.max(0) as u64);
+        let numbers = [self.step, self.sample, after, second];
         let words = WORDS.into_iter().zip(numbers);
         let words = words.map(|(word, number)| format!("{word}{:018}", number.min(NOWHERE)));
         words.collect::<String>() + "\n"
@@ -57,8 +65,8 @@ impl Aim {
             let is_word = begin.starts_with(word.as_bytes());
             is_word.then(|| number.fold(0, |sum, digit| sum * 10 + u64::from(digit & 0xf)))
         };
-        let [step, sample, after] = WORDS.map(&mut number);
-        let after = Nanos(after? as i64);
+        let [step, sample, after, second] = WORDS.map(&mut number);
+        let (after, second) = (Nanos(after? as i64), Nanos(second? as i64));
         let (step, sample) = (step?, sample?);
         Some((
             plan,
@@ -66,6 +74,7 @@ impl Aim {
                 step,
                 sample,
                 after,
+                second,
             },
         ))
     }
@@ -89,6 +98,7 @@ mod tests {
             step: 3,
             sample: 793,
             after: Nanos(412_345),
+            second: Nanos(7_800),
         };
         for aim in [Aim::NONE, aim] {
             let text = format!("seed = 1\n{}", aim.line());
@@ -96,7 +106,7 @@ mod tests {
             assert_eq!(Aim::split(text.as_bytes()), Some((&b"seed = 1\n"[..], aim)));
         }
         assert_eq!(Aim::split(b"seed = 1\n"), None);
-        assert_eq!(Aim::split(&[b' '; 200]), None);
+        assert_eq!(Aim::split(&[b' '; 300]), None);
     }
 
     #[test]
@@ -105,6 +115,7 @@ mod tests {
             step: 3,
             sample: 793,
             after: Nanos(1),
+            second: Nanos::ZERO,
         };
         assert_eq!(aim.within(3), aim);
         for (aim, step) in [(aim, 2), (aim, 0), (Aim::NONE, 0), (Aim::NONE, 7)] {

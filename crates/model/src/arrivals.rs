@@ -44,9 +44,23 @@ pub struct Arrivals {
     /// For how long something was off from where it was due, as foretold, and for how long
     /// interrupts came in between.
     pub reached_parts: Option<(Nanos, Nanos)>,
+    /// How late the latest sample was that was aimed together with a second timer, whose interrupt
+    /// came into its path; none where there was none.
+    pub with_second: Option<WithSecond>,
     /// Whether an arrival may change what follows, so that `worst` is a forecast.
     pub is_forecast: bool,
     /// For how long each function ran at most within one stretch that keeps threads waiting:
     /// those that ran most of such a stretch.
     pub functions: BTreeMap<String, Nanos>,
+}
+
+/// A sample that was aimed together with a second timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithSecond {
+    /// How late it was.
+    pub late: Nanos,
+    /// How long behind its own deadline the second timer was due.
+    pub behind: Nanos,
+    /// For how long something was off, and for how long other interrupts came in.
+    pub parts: (Nanos, Nanos),
 }

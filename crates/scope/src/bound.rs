@@ -49,6 +49,8 @@ pub struct Observed {
     /// For how long something was off behind the moment when it was due, and for how long
     /// interrupts came in between; none where that is not known.
     pub parts: Option<(Nanos, Nanos)>,
+    /// How long behind it a second timer was due that was aimed, too; none where there was none.
+    pub second: Option<Nanos>,
 }
 
 /// A part of the bound, and of the latest aimed sample.
@@ -250,6 +252,7 @@ fn observed(surveyed: &[(&Run, Survey)]) -> Option<Observed> {
                 recording: recording.title(),
                 late: recording.max()?,
                 parts: None,
+                second: None,
             })
         })
     });

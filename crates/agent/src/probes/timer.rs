@@ -15,6 +15,7 @@ use crate::rt::{self, Faults, Periods};
 use crate::sink::Sink;
 use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
+use crate::sys::periodic::Periodic;
 use crate::sys::time::{now, sleep_until};
 use crate::sys::{marker, sched};
 use crate::threads::{self, Started};
@@ -271,7 +272,8 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 /// missed, and the next sample is due at the next period to come.
 ///
 /// The sample that `aim` names is due so long after the clock was read for the one before, and is
-/// the last. Up to there a run with an aim executes the same instructions as one without.
+/// the last; a second timer may be due behind it. Up to there a run with an aim executes the same
+/// instructions as one without.
 #[inline(never)]
 pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, samples: u64, aim: Aim) {
     let (mut due, mut read) = (first, first);
@@ -283,6 +285,9 @@ pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, sample
         let aimed = number == aim.sample;
         // By a product: a branch would take another time.
         due += (read + aim.after - due) * i64::from(aimed);
+        let second = aim.second * i64::from(aimed);
+        // A descriptor that is open until the sample is taken.
+        let _second = (second > Nanos::ZERO).then(|| Periodic::once(due + second));
         marker::armed();
         sleep_until(due);
         read = now();
@@ -401,20 +406,24 @@ mod tests {
 
     #[test]
     fn an_aimed_sample_is_due_at_its_moment_and_the_last() {
-        let aim = Aim {
-            step: 0,
-            sample: 3,
-            after: Nanos::from_micros(700),
-        };
-        let interval = Nanos::from_millis(2);
-        let mut recorder = Recorder::new(10);
-        let first = time::now();
-        sample(&mut recorder, first, interval, 10, aim);
-        let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
-        let samples: Vec<_> = recording.samples.iter().collect();
-        assert_eq!(samples.len(), 4);
-        let read = samples[2].at + samples[2].value;
-        assert_eq!(samples[3].at - read, aim.after);
+        // With a second timer behind it, too.
+        for second in [Nanos::ZERO, Nanos::from_micros(3)] {
+            let aim = Aim {
+                step: 0,
+                sample: 3,
+                after: Nanos::from_micros(700),
+                second,
+            };
+            let interval = Nanos::from_millis(2);
+            let mut recorder = Recorder::new(10);
+            let first = time::now();
+            sample(&mut recorder, first, interval, 10, aim);
+            let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
+            let samples: Vec<_> = recording.samples.iter().collect();
+            assert_eq!(samples.len(), 4);
+            let read = samples[2].at + samples[2].value;
+            assert_eq!(samples[3].at - read, aim.after);
+        }
     }
 
     #[test]

@@ -63,6 +63,18 @@ impl Periodic {
         Ok(Self { file, kind })
     }
 
+    /// A timer of the kernel's that is due once, at this moment of `CLOCK_MONOTONIC`.
+    pub fn once(due: Nanos) -> io::Result<Self> {
+        let setting = Itimerspec {
+            it_interval: pipe::timespec(Nanos::ZERO),
+            it_value: pipe::timespec(due),
+        };
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+        timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &setting)?;
+        let (file, kind) = (timer.into(), Kind::Timerfd);
+        Ok(Self { file, kind })
+    }
+
     /// Whether an interrupt comes within `limit`; it is not consumed.
     pub fn comes_within(&self, limit: Nanos) -> io::Result<bool> {
         pipe::wait_readable(self.file.as_fd(), Some(limit))
@@ -100,6 +112,15 @@ impl Drop for Periodic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_timer_that_is_due_once_is_due_at_its_moment() {
+        let due = super::super::time::now() + Nanos::from_millis(5);
+        let timer = Periodic::once(due).unwrap();
+        assert_eq!(timer.wait().unwrap(), 1);
+        assert!(super::super::time::now() >= due);
+        assert!(!timer.comes_within(Nanos::from_millis(20)).unwrap());
+    }
 
     #[test]
     fn a_timerfd_counts_what_was_not_read() {

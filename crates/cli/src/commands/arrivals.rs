@@ -9,10 +9,10 @@ use clap::Args;
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::Run;
 use punctual_model::arrivals::{Arrivals as Known, can_be_aimed};
-use punctual_report::scope::arrivals::{Told, kept, told};
+use punctual_report::scope::arrivals::{Aimed, Told, kept, told};
 use punctual_runner::memory;
-use punctual_scope::arrivals::aim::{Aimer, worth_aiming};
-use punctual_scope::arrivals::{Place, arrivals, chosen};
+use punctual_scope::arrivals::aim::{Aimer, Reached, worth_aiming};
+use punctual_scope::arrivals::{Arrivals as Every, Place, arrivals, chosen};
 use punctual_scope::error::ScopeError;
 use punctual_scope::explain::Wanted;
 use punctual_scope::repeat::OnEvent;
@@ -77,7 +77,7 @@ impl Arrivals {
         let recordings = chosen(&run, &wanted)?;
         let told = match self.known(&store, &run, &recordings)? {
             Some(known) => known,
-            None => match watch(&self.repeat, &run, &recordings, self.aim, None)? {
+            None => match watch(&self.repeat, &run, &recordings, Aims::most(self.aim))? {
                 Some(told) => {
                     keep(&store, &run, &told)?;
                     told
@@ -109,14 +109,30 @@ fn steps(run: &Run, recordings: &[usize]) -> Vec<u32> {
     steps.collect()
 }
 
-/// Repeats a run, and aims at so many places of each recording, at so many at once. `None` where Ctrl-C has ended it.
-fn watch(
-    repeat: &ReplayArgs,
-    run: &Run,
-    recordings: &[usize],
+/// How a run's places are aimed at.
+#[derive(Clone, Copy)]
+struct Aims {
+    /// So many of each recording.
     most: usize,
+    /// At so many at once; none: as many as this machine can.
     at_once: Option<usize>,
-) -> Result<Option<Told>> {
+    /// At the latest one of all once more, with a second timer.
+    with_second: bool,
+}
+
+impl Aims {
+    fn most(most: usize) -> Self {
+        Self {
+            most,
+            at_once: None,
+            with_second: false,
+        }
+    }
+}
+
+/// Repeats a run, and aims at places of each recording. `None` where Ctrl-C has ended it.
+fn watch(repeat: &ReplayArgs, run: &Run, recordings: &[usize], aims: Aims) -> Result<Option<Told>> {
+    let Aims { most, at_once, .. } = aims;
     let (place, machine) = repeat.machine(run)?;
     let cancel = interrupt::flag()?;
     let body = |on: OnEvent| arrivals(&place, run, &machine, recordings, cancel, on);
@@ -124,7 +140,7 @@ fn watch(
         return Ok(None);
     };
     let aimer = Aimer::new(&place, run, &machine, cancel)?;
-    let mut all = Vec::new();
+    let mut all: Vec<(Every, Aimed)> = Vec::new();
     for found in found {
         let step = run.recordings[found.recording].key.step;
         let can_be_aimed = can_be_aimed(&run.recordings[found.recording].key);
@@ -144,7 +160,63 @@ fn watch(
         let tried = tried.filter_map(|(number, reached)| Some((number, reached?)));
         all.push((found, tried.collect()));
     }
-    Ok(Some(told(run, &all, most, &digest)))
+    let mut told = told(run, &all, most, &digest);
+    if aims.with_second
+        && let Some((found, number, first)) = latest(&all)
+    {
+        let step = run.recordings[found.recording].key.step;
+        let place = (found.recording, &found.places[number]);
+        let body = |on: OnEvent| aimer.reach_with_second(place, first, on);
+        let Some(second) = repeat.repeat(run, Some(step), body)? else {
+            return Ok(None);
+        };
+        if let Some(second) = second {
+            told.add_second(step, &second);
+        }
+    }
+    Ok(Some(told))
+}
+
+/// The latest aimed sample of all, with its place's number.
+fn latest(all: &[(Every, Aimed)]) -> Option<(&Every, usize, &Reached)> {
+    let each = all.iter().flat_map(|(found, aimed)| {
+        let aimed = aimed.iter();
+        aimed.map(move |(number, reached)| (found, *number, reached))
+    });
+    each.max_by_key(|(_, _, reached)| reached.late)
+}
+
+/// Aims at the latest arrivals of a run's timers, so many of each step, and at the latest of
+/// those with a second timer, where the store does not have that yet; takes it to the run. Whether
+/// Ctrl-C did not come.
+pub fn aim_with_second(
+    repeat: &ReplayArgs,
+    store: &Store,
+    run: &mut Run,
+    most: usize,
+) -> Result<bool> {
+    attach(store, run)?;
+    let timers = Wanted {
+        probe: Some("timer".to_owned()),
+        ..Wanted::default()
+    };
+    let recordings = chosen(run, &timers)?;
+    let of = |one: &usize| run.arrivals_of(&run.recordings[*one]);
+    let is_aimed = |one| of(one).is_some_and(|known| known.aims >= most);
+    let has_second = |one| of(one).is_some_and(|known| known.with_second.is_some());
+    if recordings.iter().all(is_aimed) && recordings.iter().any(has_second) {
+        return Ok(true);
+    }
+    let aims = Aims {
+        with_second: true,
+        ..Aims::most(most)
+    };
+    let Some(told) = watch(repeat, run, &recordings, aims)? else {
+        return Ok(false);
+    };
+    keep(store, run, &told)?;
+    attach(store, run)?;
+    Ok(true)
 }
 
 /// How many aimed runs are made at once: as many as this machine has CPUs and memory for.
@@ -238,7 +310,11 @@ impl WatchArgs {
                     say!("{} (seed {}): every arrival is watched", run.id, run.seed);
                 }
                 let repeat = ReplayArgs::quiet(true);
-                let told = watch(&repeat, &run, &recordings, aims, Some(1));
+                let aims = Aims {
+                    at_once: Some(1),
+                    ..Aims::most(aims)
+                };
+                let told = watch(&repeat, &run, &recordings, aims);
                 let is_over = matches!(told, Ok(None));
                 if send.send((number, told)).is_err() || is_over {
                     return;

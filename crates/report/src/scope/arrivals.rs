@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use punctual_model::{Nanos, Run};
-use punctual_scope::arrivals::aim::{NEAR, Reached, is_hit};
+use punctual_model::{Nanos, Run, arrivals};
+use punctual_scope::arrivals::aim::{NEAR, Reached, Second, is_hit};
 use punctual_scope::arrivals::{self as scope, Arrivals, Place};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,9 @@ struct Step {
     reached_ns: Option<Nanos>,
     /// At how many places at most a sample was to be aimed.
     aims: usize,
+    /// What was reached where a second timer was aimed into the path; null where none was.
+    #[serde(default)]
+    with_second: Option<WithSecond>,
     is_forecast: bool,
     quantiles: Vec<Quantile>,
     later_than: Vec<Later>,
@@ -114,6 +117,17 @@ struct Shown {
     grows_with: Option<Grows>,
     /// For whom the CPU worked meanwhile.
     thread: Option<String>,
+}
+
+/// A sample that was aimed together with a second timer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct WithSecond {
+    reached_ns: Nanos,
+    /// How long behind the sample's own deadline the second timer was due.
+    behind_ns: Nanos,
+    off_ns: Nanos,
+    interrupts_ns: Nanos,
+    cause: Option<String>,
 }
 
 /// By how much longer a function ran than foretold.
@@ -216,6 +230,7 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         worst_ns: all.worst,
         reached_ns: aimed.iter().map(|(_, reached)| reached.late).max(),
         aims: 0,
+        with_second: None,
         is_forecast: all.is_forecast,
         quantiles: quantiles.collect(),
         later_than: later.collect(),
@@ -274,13 +289,31 @@ fn differs(place: &Place, reached: Option<&Reached>) -> Vec<Differs> {
 }
 
 impl Told {
+    /// Takes what was reached in a step with a second timer.
+    pub fn add_second(&mut self, step: u32, second: &Second) {
+        let story = second.reached.breakdown.as_ref().ok();
+        if let Some(step) = self.steps.iter_mut().find(|one| one.number == step) {
+            step.with_second = Some(WithSecond {
+                reached_ns: second.reached.late,
+                behind_ns: second.behind,
+                off_ns: second.off,
+                interrupts_ns: second.interrupts(),
+                cause: story.map(sentence),
+            });
+        }
+    }
+
     /// Takes steps that are not known yet, or by fewer aims.
     fn add(&mut self, steps: Vec<Step>) {
         for step in steps {
             let known = self.steps.iter_mut().find(|one| one.number == step.number);
             match known {
                 Some(known) if known.aims > step.aims => {}
-                Some(known) => *known = step,
+                Some(known) => {
+                    let second = known.with_second.take();
+                    *known = step;
+                    known.with_second = known.with_second.take().or(second);
+                }
                 None => self.steps.push(step),
             }
         }
@@ -295,7 +328,7 @@ impl Told {
     }
 
     /// What it says of each step, for whoever judges.
-    pub fn arrivals(&self) -> Vec<punctual_model::arrivals::Arrivals> {
+    pub fn arrivals(&self) -> Vec<arrivals::Arrivals> {
         self.steps.iter().map(Step::arrivals).collect()
     }
 
@@ -319,7 +352,7 @@ impl Told {
 }
 
 impl Step {
-    fn arrivals(&self) -> punctual_model::arrivals::Arrivals {
+    fn arrivals(&self) -> arrivals::Arrivals {
         let mut functions = BTreeMap::<String, Nanos>::new();
         for place in &self.places {
             let most = functions.entry(own_name(&place.most_in)).or_default();
@@ -330,7 +363,7 @@ impl Step {
         let name = |place: &Shown| own_name(&place.most_in);
         let reached = reached.filter(|place| place.reached_ns.is_some());
         let quantiles = self.quantiles.iter();
-        punctual_model::arrivals::Arrivals {
+        arrivals::Arrivals {
             step: self.number,
             gap: self.gap(),
             time: self.time_ns,
@@ -341,6 +374,14 @@ impl Step {
             reached: self.reached_ns,
             reached_function: reached.map(name),
             reached_parts: reached.map(|place| (place.length_ns, place.interrupts_ns)),
+            with_second: self
+                .with_second
+                .as_ref()
+                .map(|second| arrivals::WithSecond {
+                    late: second.reached_ns,
+                    behind: second.behind_ns,
+                    parts: (second.off_ns, second.interrupts_ns),
+                }),
             is_forecast: self.is_forecast,
             functions,
         }
@@ -434,6 +475,14 @@ impl Step {
                  samples are proof."
                     .to_owned(),
             );
+        }
+        if let Some(second) = &self.with_second {
+            let (late, behind) = (exact(second.reached_ns), exact(second.behind_ns));
+            let cause = second.cause.as_deref().unwrap_or_default();
+            notes.push(format!(
+                "With a second timer due {behind} ns behind it, a sample aimed at the latest place \
+                 is {late} ns late. {cause}"
+            ));
         }
         if self.waits == Waits::Handler {
             notes.push(

@@ -133,14 +133,18 @@ fn notes(bound: &Bound) -> Vec<String> {
     let reached = bound.reached.as_ref();
     notes.push(reached.map_or_else(
         || {
-            let run = "`punctual arrivals RUN --aim` aims samples at the latest arrivals; then \
-                       this says what they reached.";
+            let run = "Option --aim aims samples at the latest arrivals, and says what of the \
+                       bound they reach.";
             run.to_owned()
         },
         |reached| {
             let late = exact(reached.late);
             let (run, recording) = (&reached.run, &reached.recording);
-            format!("Latest aimed sample: {late} ns ({run}, {recording}).")
+            let second = reached.second.map_or_else(String::new, |behind| {
+                let behind = exact(behind);
+                format!(", with a second timer due {behind} ns behind its own")
+            });
+            format!("Latest aimed sample: {late} ns ({run}, {recording}){second}.")
         },
     ));
     notes.extend(apart(bound));
@@ -229,6 +233,7 @@ pub fn bound_json(runs: &[Run], bound: &Bound) -> Value {
             "run": sample.run,
             "recording": sample.recording,
             "late_ns": sample.late,
+            "second_ns": sample.second,
         })
     };
     json!({

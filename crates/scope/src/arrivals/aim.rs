@@ -12,7 +12,7 @@ use punctual_model::{Nanos, Run};
 use super::Place;
 use super::steps::{Differs, Kind, Times, WAY_BACK, add_times, differences};
 use crate::blocks::Blocks;
-use crate::breakdown::{Breakdown, breakdown};
+use crate::breakdown::{Breakdown, Cause, breakdown};
 use crate::error::ScopeError;
 use crate::explain::{about, clock, programs};
 use crate::guest_clock::GuestClock;
@@ -43,6 +43,27 @@ pub struct Reached {
     pub back: Nanos,
     /// What stood in its way, or why that is not told.
     pub breakdown: Result<Breakdown, String>,
+}
+
+/// What came of aiming two timers at once.
+#[derive(Clone, Debug)]
+pub struct Second {
+    /// How long behind the sample's own deadline the second timer was due.
+    pub behind: Nanos,
+    /// For how long something was off from where the sample was due.
+    pub off: Nanos,
+    /// What was reached.
+    pub reached: Reached,
+}
+
+impl Second {
+    /// How long interrupts took that are none of the sample's own.
+    pub fn interrupts(&self) -> Nanos {
+        let story = self.reached.breakdown.iter();
+        let parts = story.flat_map(|story| &story.parts);
+        let other = parts.filter(|part| part.cause == Cause::HardIrq);
+        other.fold(Nanos::ZERO, |sum, part| sum + part.length)
+    }
 }
 
 /// Who aims samples of a run.
@@ -112,10 +133,12 @@ impl<'a> Aimer<'a> {
         Ok(all.into_iter().map(|(_, reached)| reached).collect())
     }
 
-    /// Aims a sample of a recording so long after the reading of the clock for the one before.
+    /// Aims a sample of a recording so long after the reading of the clock for the one before,
+    /// with a second timer so long behind it.
     fn aimed(
         &self,
-        (recording, place, after): (usize, &Place, Nanos),
+        (recording, place): (usize, &Place),
+        (after, second): (Nanos, Nanos),
         on: OnEvent,
     ) -> Result<Reached, ScopeError> {
         let (run, clock, symbols) = (self.run, self.clock, &self.symbols);
@@ -124,6 +147,7 @@ impl<'a> Aimer<'a> {
             step: u64::from(run.recordings[recording].key.step),
             sample,
             after,
+            second,
         };
         let (repeater, machine) = (self.repeater, self.machine);
         let (mut trace, found) =
@@ -140,6 +164,11 @@ impl<'a> Aimer<'a> {
         let (_, words) = window.ok_or(ScopeError::Unmarked(1))?;
         let walk = Walker::new(&library).window(&words);
         let left = walk.switches.first().map_or(0, |switch| switch.at);
+        let due = walk.clocks.last().map_or(0, |clock| clock.at);
+        // Arming two timers takes longer: the thread must be asleep when it is due.
+        if due.saturating_sub(clock.instructions(last.value)) <= left {
+            return Err(ScopeError::Unmarked(1));
+        }
         let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
         let into = into(&walk, clock.instructions(last.value));
         let back = walk.clocks.last().zip(walk.switches.last());
@@ -167,23 +196,38 @@ impl<'a> Aimer<'a> {
         place: &Place,
         on: OnEvent,
     ) -> Result<Option<Reached>, ScopeError> {
-        reach(place, &mut |after| {
-            self.aimed((recording, place, after), on)
+        reach(place, place.shift, &mut |after| {
+            self.aimed((recording, place), (after, Nanos::ZERO), on)
+        })
+    }
+
+    /// Aims at a place again where `first` has reached it, with a second timer whose interrupt
+    /// falls into the path behind it. None where no such sample was seen.
+    pub fn reach_with_second(
+        &self,
+        (recording, place): (usize, &Place),
+        first: &Reached,
+        on: OnEvent,
+    ) -> Result<Option<Second>, ScopeError> {
+        reach_with_second(place, first, &mut |moments| {
+            self.aimed((recording, place), moments, on)
         })
     }
 }
 
 /// Aims at a place, at one moment after the other until one is as late as foretold. What was
-/// reached is the latest of them; none where the aimed sample was not seen.
+/// reached is the latest of them; none where the aimed sample was not seen. `shift` is by how much
+/// longer arming is expected to take than in the run.
 fn reach(
     place: &Place,
+    mut shift: Nanos,
     aimed: &mut dyn FnMut(Nanos) -> Result<Reached, ScopeError>,
 ) -> Result<Option<Reached>, ScopeError> {
     let Some(begin) = place.after else {
         return Ok(None);
     };
     let mut nested = place.starts.iter().copied();
-    let (mut latest, mut shift, mut offset) = (None::<Reached>, place.shift, Nanos::ZERO);
+    let (mut latest, mut offset) = (None::<Reached>, Nanos::ZERO);
     let mut located = false;
     for _ in 0..TRIES {
         let after = begin + shift + offset + MARGIN;
@@ -219,6 +263,36 @@ fn reach(
         };
     }
     Ok(latest)
+}
+
+/// Aims at a place with a second timer at the half of the path behind it, until the place is
+/// found, and there with one at the path's first and third quarter; the latest counts.
+fn reach_with_second(
+    place: &Place,
+    first: &Reached,
+    aimed: &mut dyn FnMut((Nanos, Nanos)) -> Result<Reached, ScopeError>,
+) -> Result<Option<Second>, ScopeError> {
+    let path = (place.path + place.falls_in).min(first.late);
+    let off = first.late - path;
+    let quarter = |number: i64| off + Nanos(path.0 * number / 4);
+    let half = quarter(2);
+    let Some(found) = reach(place, first.shift, &mut |after| aimed((after, half)))? else {
+        return Ok(None);
+    };
+    let (after, mut latest) = (found.after, (half, found));
+    for behind in [quarter(1), quarter(3)] {
+        match aimed((after, behind)) {
+            Ok(reached) if reached.late > latest.1.late => latest = (behind, reached),
+            Ok(_) | Err(ScopeError::Unmarked(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let (behind, reached) = latest;
+    Ok(Some(Second {
+        behind,
+        off,
+        reached,
+    }))
 }
 
 /// How long each function ran from where the sample was due, up to so long after that.
@@ -355,7 +429,7 @@ mod tests {
         aims: Vec<Result<(i64, Option<i64>), ScopeError>>,
     ) -> (Result<Option<Nanos>, ScopeError>, Vec<i64>) {
         let (mut aims, mut moments) = (aims.into_iter(), Vec::new());
-        let found = reach(&place(), &mut |after| {
+        let found = reach(&place(), place().shift, &mut |after| {
             moments.push(after.0);
             let (late, into) = aims.next().expect("no further aim")?;
             Ok(reached(after, late, into))
@@ -378,7 +452,37 @@ mod tests {
             after: None,
             ..place()
         };
-        let none = reach(&nowhere, &mut |_| panic!("there is no moment to aim at"));
+        let none = reach(&nowhere, Nanos::ZERO, &mut |_| {
+            panic!("there is no moment to aim at")
+        });
+        assert!(none.unwrap().is_none());
+    }
+
+    /// Arming two timers takes 8 µs longer; with the second at the third quarter it is latest.
+    #[test]
+    fn a_second_timer_is_due_in_the_path_and_the_latest_counts() {
+        let first = reached(Nanos(2_020), 14_050, None);
+        let (mut aims, late) = (Vec::new(), [9_000, 15_000, 14_500, 17_500]);
+        let found = reach_with_second(&place(), &first, &mut |(after, behind)| {
+            let late = late[aims.len()];
+            aims.push((after.0, behind.0));
+            let shift = Nanos(8_000);
+            Ok(Reached {
+                shift,
+                ..reached(after, late, None)
+            })
+        });
+        let found = found.unwrap().unwrap();
+        assert_eq!((found.reached.late.0, found.behind.0), (17_500, 13_050));
+        assert_eq!(found.off, Nanos(10_050));
+        let moments = [
+            (2_020, 12_050),
+            (10_020, 12_050),
+            (10_020, 11_050),
+            (10_020, 13_050),
+        ];
+        assert_eq!(aims, moments);
+        let none = reach_with_second(&place(), &first, &mut |_| Err(ScopeError::Unmarked(1)));
         assert!(none.unwrap().is_none());
     }
 

@@ -126,6 +126,7 @@ fn what_never_met_in_an_aimed_sample_is_said() {
             recording: "timer, stress, cpu0".into(),
             late: Nanos(12_000),
             parts,
+            second: None,
         })
     };
     bound.reached = reached(None);
