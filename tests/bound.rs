@@ -76,9 +76,39 @@ fn no_sample_on_rt_is_above_the_bound_of_its_run() {
             *worst = longest(&bound, delay).max(*worst);
         }
     }
+    two_timers_at_once_come_nearer(&scratch, &ids);
     let pooled = bound(&scratch, &ids);
     assert_eq!(delays.map(|delay| longest(&pooled, delay)), worst);
     assert_eq!(pooled["runs"].as_array().unwrap().len(), ids.len());
+}
+
+/// Of the same place, with a second timer's interrupt in its path: later, and not above the bound.
+fn two_timers_at_once_come_nearer(scratch: &Scratch, ids: &[&str]) {
+    let nearer = bound(scratch, &[ids, &["--aim", "1"]].concat());
+    let reached = &nearer["reached"];
+    let (late, behind) = (number(&reached["late_ns"]), number(&reached["second_ns"]));
+    let told = ids.iter().flat_map(|id| {
+        let ended = scratch.run(&["arrivals", id, "--aim", "1", "--quiet", "--json"]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+        told["steps"].as_array().unwrap().clone()
+    });
+    let told: Vec<Value> = told.collect();
+    let second: Vec<&Value> = told.iter().map(|step| &step["with_second"]).collect();
+    let second: Vec<&&Value> = second.iter().filter(|one| !one.is_null()).collect();
+    assert_eq!(second.len(), ids.len(), "{told:#?}");
+    let alone = told.iter().map(|step| number(&step["reached_ns"])).max();
+    assert!(Some(late) > alone, "{alone:?}: {nearer:#}");
+    let same = |one: &&&&Value| one["reached_ns"] == late && one["behind_ns"] == behind;
+    let second = second.iter().find(same).expect("it is kept");
+    // Two interrupts of the timer, and what is off before them.
+    let (interrupts, off) = (number(&second["interrupts_ns"]), number(&second["off_ns"]));
+    assert!(
+        interrupts + off < late && behind > off && interrupts > 2_500,
+        "{second:#}"
+    );
+    let sampled = latency(&nearer, "sliding window with oWCET").0;
+    assert!(late <= sampled, "{nearer:#}");
 }
 
 #[test]

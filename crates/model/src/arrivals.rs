@@ -42,7 +42,7 @@ pub struct Arrivals {
     /// The function that ran most of what kept it waiting.
     pub reached_function: Option<String>,
     /// For how long something was off from where it was due, as foretold, and for how long
-    /// interrupts came in between.
+    /// interrupts were handled, its own among them; none where its story is not told.
     pub reached_parts: Option<(Nanos, Nanos)>,
     /// How late the latest sample was that was aimed together with a second timer, whose interrupt
     /// came into its path; none where there was none.
@@ -61,6 +61,7 @@ pub struct WithSecond {
     pub late: Nanos,
     /// How long behind its own deadline the second timer was due.
     pub behind: Nanos,
-    /// For how long something was off, and for how long other interrupts came in.
-    pub parts: (Nanos, Nanos),
+    /// For how long something was off, and for how long interrupts were handled, its own among
+    /// them; none where its story is not told.
+    pub parts: Option<(Nanos, Nanos)>,
 }

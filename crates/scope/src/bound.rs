@@ -47,7 +47,7 @@ pub struct Observed {
     /// How late it was.
     pub late: Nanos,
     /// For how long something was off behind the moment when it was due, and for how long
-    /// interrupts came in between; none where that is not known.
+    /// interrupts were handled; none where that is not known.
     pub parts: Option<(Nanos, Nanos)>,
     /// How long behind it a second timer was due that was aimed, too; none where there was none.
     pub second: Option<Nanos>,

@@ -93,7 +93,7 @@ fn reached(runs: &[Run]) -> Option<Observed> {
             let known = run.arrivals_of(recording)?;
             let alone = known.reached.map(|late| (late, known.reached_parts, None));
             let second = known.with_second;
-            let second = second.map(|one| (one.late, Some(one.parts), Some(one.behind)));
+            let second = second.map(|one| (one.late, one.parts, Some(one.behind)));
             let (late, parts, second) = alone.into_iter().chain(second).max_by_key(|one| one.0)?;
             Some(Observed {
                 run: run.id.clone(),

@@ -107,6 +107,9 @@ struct Shown {
     samples_before: u64,
     after_ns: Option<Nanos>,
     reached_ns: Option<Nanos>,
+    /// How long interrupts took in the aimed sample, its own among them.
+    #[serde(default)]
+    reached_interrupts_ns: Option<Nanos>,
     difference_ns: Option<Nanos>,
     aimed_after_ns: Option<Nanos>,
     as_foretold: Option<bool>,
@@ -126,7 +129,8 @@ struct WithSecond {
     /// How long behind the sample's own deadline the second timer was due.
     behind_ns: Nanos,
     off_ns: Nanos,
-    interrupts_ns: Nanos,
+    /// Its own interrupt is among them; null where its story is not told.
+    interrupts_ns: Option<Nanos>,
     cause: Option<String>,
 }
 
@@ -259,6 +263,7 @@ fn shown(place: &Place, reached: Option<&Reached>) -> Shown {
         samples_before: place.sample,
         after_ns: place.after,
         reached_ns: reached.map(|reached| reached.late),
+        reached_interrupts_ns: reached.and_then(Reached::interrupts),
         difference_ns: reached.map(|reached| reached.late - place.foretold),
         aimed_after_ns: reached.map(|reached| reached.after),
         as_foretold: reached.map(|reached| is_hit(place.foretold, reached.late)),
@@ -297,7 +302,7 @@ impl Told {
                 reached_ns: second.reached.late,
                 behind_ns: second.behind,
                 off_ns: second.off,
-                interrupts_ns: second.interrupts(),
+                interrupts_ns: second.reached.interrupts(),
                 cause: story.map(sentence),
             });
         }
@@ -373,14 +378,15 @@ impl Step {
             aims: self.aims,
             reached: self.reached_ns,
             reached_function: reached.map(name),
-            reached_parts: reached.map(|place| (place.length_ns, place.interrupts_ns)),
+            reached_parts: reached
+                .and_then(|place| Some((place.length_ns, place.reached_interrupts_ns?))),
             with_second: self
                 .with_second
                 .as_ref()
                 .map(|second| arrivals::WithSecond {
                     late: second.reached_ns,
                     behind: second.behind_ns,
-                    parts: (second.off_ns, second.interrupts_ns),
+                    parts: second.interrupts_ns.map(|time| (second.off_ns, time)),
                 }),
             is_forecast: self.is_forecast,
             functions,

@@ -31,6 +31,8 @@ pub struct Reached {
     /// By how much later the thread was asleep than in the run: arming another deadline can take
     /// another time, and what follows is so much later.
     pub shift: Nanos,
+    /// How long after that reading of the clock the thread gave up the CPU.
+    pub asleep: Nanos,
     /// How far within the section that was then off it was due; none where nothing was.
     pub into: Option<Nanos>,
     /// How late the sample was.
@@ -54,16 +56,6 @@ pub struct Second {
     pub off: Nanos,
     /// What was reached.
     pub reached: Reached,
-}
-
-impl Second {
-    /// How long interrupts took that are none of the sample's own.
-    pub fn interrupts(&self) -> Nanos {
-        let story = self.reached.breakdown.iter();
-        let parts = story.flat_map(|story| &story.parts);
-        let other = parts.filter(|part| part.cause == Cause::HardIrq);
-        other.fold(Nanos::ZERO, |sum, part| sum + part.length)
-    }
 }
 
 /// Who aims samples of a run.
@@ -164,9 +156,10 @@ impl<'a> Aimer<'a> {
         let (_, words) = window.ok_or(ScopeError::Unmarked(1))?;
         let walk = Walker::new(&library).window(&words);
         let left = walk.switches.first().map_or(0, |switch| switch.at);
-        let due = walk.clocks.last().map_or(0, |clock| clock.at);
+        let taken = walk.clocks.last().map_or(0, |clock| clock.at);
+        let due = taken.saturating_sub(clock.instructions(last.value));
         // Arming two timers takes longer: the thread must be asleep when it is due.
-        if due.saturating_sub(clock.instructions(last.value)) <= left {
+        if due <= left {
             return Err(ScopeError::Unmarked(1));
         }
         let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
@@ -182,6 +175,7 @@ impl<'a> Aimer<'a> {
             after,
             into: into.map(|into| clock.time(into)),
             shift: clock.time(left) - clock.time(place.arming),
+            asleep: after - clock.time(due - left),
             late: last.value,
             ran,
             back,
@@ -276,7 +270,13 @@ fn reach_with_second(
     let off = first.late - path;
     let quarter = |number: i64| off + Nanos(path.0 * number / 4);
     let half = quarter(2);
-    let Some(found) = reach(place, first.shift, &mut |after| aimed((after, half)))? else {
+    // Two timers are armed before the first of them counts.
+    let mut with_half = |after| {
+        let mut reached = aimed((after, half))?;
+        reached.shift = first.shift + reached.asleep - first.asleep;
+        Ok(reached)
+    };
+    let Some(found) = reach(place, first.shift, &mut with_half)? else {
         return Ok(None);
     };
     let (after, mut latest) = (found.after, (half, found));
@@ -309,6 +309,13 @@ fn ran(told: &Breakdown, until: Nanos) -> BTreeMap<String, Nanos> {
 }
 
 impl Reached {
+    /// How long interrupts took, its own among them; none where its story is not told.
+    pub fn interrupts(&self) -> Option<Nanos> {
+        let parts = self.breakdown.as_ref().ok()?.parts.iter();
+        let interrupts = parts.filter(|part| part.cause == Cause::HardIrq);
+        Some(interrupts.fold(Nanos::ZERO, |sum, part| sum + part.length))
+    }
+
     /// Which functions ran longer than foretold, or less long.
     pub fn differs(&self, place: &Place) -> Vec<Differs> {
         let with = |ran: &BTreeMap<String, Nanos>, back| {
@@ -415,6 +422,7 @@ mod tests {
         Reached {
             after,
             shift: Nanos::ZERO,
+            asleep: Nanos(1_000),
             into: into.map(Nanos),
             late: Nanos(late),
             chosen: chosen(late),
@@ -466,9 +474,9 @@ mod tests {
         let found = reach_with_second(&place(), &first, &mut |(after, behind)| {
             let late = late[aims.len()];
             aims.push((after.0, behind.0));
-            let shift = Nanos(8_000);
+            let asleep = Nanos(9_000);
             Ok(Reached {
-                shift,
+                asleep,
                 ..reached(after, late, None)
             })
         });
