@@ -26,6 +26,7 @@ pub mod kmod;
 mod module;
 pub mod network;
 mod packaged;
+mod packed;
 pub mod paths;
 mod record;
 mod source;

@@ -5,12 +5,12 @@
 //! that the kernel will accept them.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use liblzma::read::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
 use object::{Architecture, Object as _, ObjectKind, ObjectSection as _};
+
+use crate::packed::{Packing, unpack};
 
 /// No module is larger: Debian's largest has 40 MiB with its symbols.
 const SIZE_MAX: u64 = 256 << 20;
@@ -66,8 +66,8 @@ pub(super) fn read(path: &Path, release: &str) -> Result<Module, ModuleError> {
 pub fn check(path: &Path, packed: Vec<u8>, release: &str) -> Result<Module, ModuleError> {
     let (file_name, packing) =
         split_name(path).ok_or_else(|| ModuleError::Name(path.to_owned()))?;
-    let bytes =
-        unpack(packed, packing).map_err(|error| ModuleError::Damaged(path.to_owned(), error))?;
+    let bytes = unpack(packed, packing, SIZE_MAX)
+        .map_err(|error| ModuleError::Damaged(path.to_owned(), error))?;
     let built_for = release_of(&bytes).map_err(|found| ModuleError::Other {
         path: path.to_owned(),
         found,
@@ -80,14 +80,6 @@ pub fn check(path: &Path, packed: Vec<u8>, release: &str) -> Result<Module, Modu
         });
     }
     Ok(Module { file_name, bytes })
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packing {
-    None,
-    Xz,
-    Gzip,
-    Zstd,
 }
 
 const ENDINGS: &[(&str, Packing)] = &[
@@ -103,32 +95,6 @@ fn split_name(path: &Path) -> Option<(String, Packing)> {
         let stem = name.strip_suffix(ending)?;
         (!stem.is_empty()).then(|| (format!("{stem}.ko"), *packing))
     })
-}
-
-fn unpack(packed: Vec<u8>, packing: Packing) -> io::Result<Vec<u8>> {
-    match packing {
-        Packing::None => Ok(packed),
-        // A file may ask for any size of dictionary: it is given no more memory than a module.
-        Packing::Xz => {
-            let decoder = Stream::new_stream_decoder(SIZE_MAX, CONCATENATED)?;
-            limited(XzDecoder::new_stream(&packed[..], decoder))
-        }
-        Packing::Gzip => limited(flate2::read::MultiGzDecoder::new(&packed[..])),
-        Packing::Zstd => {
-            limited(ruzstd::decoding::StreamingDecoder::new(&packed[..]).map_err(io::Error::other)?)
-        }
-    }
-}
-
-/// Reads all of it, and never more than a module may be large.
-fn limited(reader: impl io::Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    reader.take(SIZE_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > SIZE_MAX {
-        let error = format!("more than {} MiB when unpacked", SIZE_MAX >> 20);
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, error));
-    }
-    Ok(bytes)
 }
 
 /// The release in `vermagic`, which the kernel compares when it loads the module; or what the
@@ -262,38 +228,5 @@ mod tests {
                 ModuleError::Name(_)
             ));
         }
-    }
-
-    #[test]
-    fn what_unpacks_to_gigabytes_is_refused() {
-        let error = limited(io::repeat(0)).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-    }
-
-    #[test]
-    fn an_xz_file_gets_no_dictionary_of_gigabytes() {
-        // `printf x | xz --lzma2=dict=1536MiB`: 60 bytes.
-        let mut options = liblzma::stream::LzmaOptions::new_preset(0).unwrap();
-        options.dict_size(4096);
-        let mut filters = liblzma::stream::Filters::new();
-        filters.lzma2(&options);
-        let encoder = Stream::new_stream_encoder(&filters, liblzma::stream::Check::Crc32).unwrap();
-        let mut packed = liblzma::write::XzEncoder::new_stream(Vec::new(), encoder);
-        packed.write_all(b"x").unwrap();
-        let mut packed = packed.finish().unwrap();
-        assert_eq!(unpack(packed.clone(), Packing::Xz).unwrap(), b"x");
-        // The block's header: size, flags, filter 0x21, one byte of properties, the dictionary.
-        assert_eq!(packed[14..16], [0x21, 1]);
-        packed[16] = 40; // 4 GiB - 1
-        let checksum = crc32(&packed[12..20]);
-        packed[20..24].copy_from_slice(&checksum.to_le_bytes());
-        let error = unpack(packed, Packing::Xz).unwrap_err().to_string();
-        assert!(error.contains("memory"), "{error}");
-    }
-
-    fn crc32(bytes: &[u8]) -> u32 {
-        let mut crc = flate2::Crc::new();
-        crc.update(bytes);
-        crc.sum()
     }
 }

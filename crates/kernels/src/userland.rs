@@ -19,6 +19,7 @@ use tar::EntryType;
 
 use crate::elf;
 use crate::initramfs::{Entry, Initramfs, InitramfsError};
+use crate::packed::{Packing, unpack};
 
 /// More than this is no userland for a guest, in bytes.
 const SIZE_MAX: u64 = 2 << 30;
@@ -471,25 +472,11 @@ fn name_of(bytes: &[u8]) -> Result<String, Failure> {
 
 /// The bytes of a file that may be packed.
 fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
-    let read = |reader: &mut dyn Read| -> Result<Vec<u8>, Failure> {
-        let mut all = Vec::new();
-        reader.take(SIZE_MAX + 1).read_to_end(&mut all)?;
-        if all.len() as u64 > SIZE_MAX {
-            return Err(too_large());
-        }
-        Ok(all)
-    };
-    match &bytes[..] {
-        [0x1f, 0x8b, ..] => read(&mut flate2::read::MultiGzDecoder::new(&bytes[..])),
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-            read(&mut liblzma::read::XzDecoder::new_multi_decoder(&bytes[..]))
-        }
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            let decoder = ruzstd::decoding::StreamingDecoder::new(&bytes[..]);
-            read(&mut decoder.map_err(io::Error::other)?)
-        }
-        _ => Ok(bytes),
-    }
+    let packing = Packing::of(&bytes);
+    unpack(bytes, packing, SIZE_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => too_large(),
+        _ => error.into(),
+    })
 }
 
 /// What `docker save` says of an image.
