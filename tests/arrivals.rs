@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every arrival: a stall of known length is foretold, reached, and named; without it nothing is.
 
+use std::process::Command;
+
 use punctual_tests::explained::number;
-use punctual_tests::{KERNELS, Scratch, assert_ends, assert_has, json as json_of, schema};
+use punctual_tests::{
+    KERNELS, Scratch, assert_ends, assert_has, json as json_of, markdown, schema,
+};
 use serde_json::{Value, json};
 
 /// How long interrupts are off, each 20 ms, in µs; the second load burns nothing.
@@ -153,6 +157,107 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     assert_eq!(of[2..], ["irq / burn / hard", "irq / hold / hard"]);
     assert_eq!(figures[0]["reached_ns"], burn["reached_ns"]);
     assert_eq!(figures[1]["worst_ns"], spare["worst_ns"]);
+}
+
+/// How long the thread works in `tests/app/waits.c` that goes before the loop: two instructions
+/// each.
+const AHEAD: i64 = 2 * 50_000;
+
+/// A program's step: `tests/app/waits.c`, in one of its ways.
+fn waits(how: &str, load: &str) -> String {
+    format!("[[step]]\nprobe = \"app\"\nrun = [\"waits\", \"{how}\"]\nload = \"{load}\"\n")
+}
+
+#[test]
+fn what_meets_the_timer_of_a_programs_thread_is_foretold_and_reached() {
+    let scratch = Scratch::new();
+    let program = scratch.path("waits").display().to_string();
+    let source = markdown::root().join("tests/app/waits.c");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-O1", "-g", "-Wall", "-Werror", "-pthread", "-o", &program])
+        .arg(source);
+    assert!(compiler.status().expect("a compiler").success());
+    let stall = load("burn", &format!("irqs-off {BURNT_US} every=20011"));
+    let ways = ["ahead", "span", "fair"];
+    let loads: String = ways.iter().map(|way| load(way, "stop")).collect();
+    let steps: String = ways.iter().map(|way| waits(way, way)).collect();
+    let modules = format!("modules = [\"pulse\", \"stall\"]\nprograms = [\"{program}\"]\n");
+    let rest = modules + &stall + &loads + &waits("still", "burn") + &steps;
+    let suite = &scratch.suite("mine", &["rt"], &rest);
+    let run = scratch.measure(&[suite]).remove(0);
+    let id = run["id"].as_str().unwrap();
+    let fair = scratch.run(&["arrivals", id, "--load", "fair", "--quiet"]);
+    assert_ends(&fair, 2, &["it is no thread of real time", "chrt -f"]);
+    let response = ["arrivals", id, "--variant", "waits response", "--quiet"];
+    assert_ends(
+        &scratch.run(&response),
+        2,
+        &["--variant \"waits lateness\""],
+    );
+
+    let told = |load: &str, aims: &str| {
+        let words = ["arrivals", id, "--load", load, "--aim", aims];
+        let more = ["--variant", "waits lateness", "--quiet", "--json"];
+        let ended = scratch.run(&[&words[..], &more].concat());
+        assert_ends(&ended, 0, &[]);
+        let told = json_of(&ended);
+        schema::check("arrivals", &told).unwrap();
+        assert_eq!(told["digest"], told["digest_watched"]);
+        let step = told["steps"][0].clone();
+        assert_eq!(
+            (&step["waits"], &step["periods_left_out"]),
+            (&json!("program"), &json!(0))
+        );
+        assert!(number(&step["time_ns"]) > 70_000_000, "{step:#}");
+        // Each of its own samples is one of the arrivals.
+        let latest = number(&step["worst_ns"]) + 1_000;
+        assert!(number(&step["sampled_ns"]) <= latest, "{step:#}");
+        step
+    };
+    // What the section adds is its length, and its own sample reaches it.
+    let burn = told("burn", "1");
+    let first = &burn["places"][0];
+    let named = ["stall_irqs_off [stall]", "ktime_get"].map(Value::from);
+    assert!(named.contains(&first["most_in"]), "{burn:#}");
+    let burnt = BURNT_US * 1_000;
+    assert!(
+        (burnt..burnt + 15_000).contains(&number(&first["foretold_ns"])),
+        "{burn:#}"
+    );
+    assert!(number(&burn["sampled_ns"]) < burnt, "{burn:#}");
+    assert!(
+        (-200..=200).contains(&number(&first["difference_ns"])),
+        "{burn:#}"
+    );
+    assert_eq!(first["differs"], json!([]), "{burn:#}");
+    assert_has(&first["cause"].to_string(), &["stall_irqs_off"]);
+
+    // Who goes before it keeps it away, and who goes behind it does not.
+    let ahead = told("ahead", "1");
+    let first = &ahead["places"][0];
+    assert_eq!(
+        first["what"], "a thread of its priority or a higher one",
+        "{ahead:#}"
+    );
+    assert_eq!(first["most_in"], "waits", "{ahead:#}");
+    assert!(
+        (AHEAD..AHEAD + 1_000).contains(&number(&first["most_ns"])),
+        "{ahead:#}"
+    );
+    let latest = number(&ahead["worst_ns"]);
+    assert!((AHEAD..AHEAD + 40_000).contains(&latest), "{ahead:#}");
+    assert!(number(&ahead["reached_ns"]) > AHEAD, "{ahead:#}");
+    assert_eq!(first["as_foretold"], true, "{ahead:#}");
+
+    // Nothing is later than the path of an idle CPU; and a span is nowhere in its memory.
+    let span = told("span", "2");
+    assert!(number(&span["worst_ns"]) < burnt, "{span:#}");
+    assert_eq!(span["reached_ns"], Value::Null);
+    assert_has(
+        &span["not_aimed"].to_string(),
+        &["by a span", "TIMER_ABSTIME"],
+    );
 }
 
 #[test]

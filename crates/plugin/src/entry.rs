@@ -22,6 +22,7 @@ use crate::api::{
     self, Code, Info, Insn, NO_REGISTERS, OnReset, OnTranslated, PluginId, Qemu, READ_AND_WRITE,
     READS_REGISTERS, Tb,
 };
+use crate::own::{Own, VALUE_HIGH, VALUE_LOW};
 use crate::turn::Turn;
 
 /// The version of QEMU's API that this is made for, which QEMU reads after it has loaded
@@ -56,6 +57,8 @@ static QEMU: OnceLock<Qemu> = OnceLock::new();
 /// Which CPU has the turn, where several take turns.
 static TURN: OneThread<Turn> = OneThread(UnsafeCell::new(None));
 static WATCHER: OneThread<Watcher> = OneThread(UnsafeCell::new(None));
+/// What is done to the guest's memory, or read of it.
+static OWN: OneThread<Own> = OneThread(UnsafeCell::new(None));
 
 /// What only one thread uses. A lock would take longer than what is done under it.
 struct OneThread<T>(UnsafeCell<Option<T>>);
@@ -76,6 +79,13 @@ fn with_turn<T>(body: impl FnOnce(&mut Turn) -> T) -> Option<T> {
     // SAFETY: as above; what it calls in QEMU calls nothing here.
     let turn = unsafe { &mut *TURN.0.get() };
     turn.as_mut().map(body)
+}
+
+/// The same with what has to do with the guest's memory.
+fn with_own<T>(body: impl FnOnce(&mut Own) -> T) -> Option<T> {
+    // SAFETY: as above.
+    let own = unsafe { &mut *OWN.0.get() };
+    own.as_mut().map(body)
 }
 
 fn qemu() -> &'static Qemu {
@@ -113,7 +123,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 fn install(id: PluginId, info: &Info, orders: Option<&str>) -> Result<(), String> {
-    let orders = read(orders)?;
+    let (own, orders) = read(orders)?;
     info.is_single_threaded(orders.cpus)?;
     // SAFETY: QEMU calls, and says that this is its version.
     let qemu = unsafe { Qemu::of(id, info.api, orders.cpus.is_some()) }?;
@@ -121,16 +131,19 @@ fn install(id: PluginId, info: &Info, orders: Option<&str>) -> Result<(), String
         // SAFETY: as for `OneThread`.
         unsafe { *TURN.0.get() = Some(Turn::default()) };
     }
+    // SAFETY: as for `OneThread`.
+    unsafe { *OWN.0.get() = own };
     begin(orders)?;
     QEMU.get_or_init(|| qemu).listen(TRANSLATED);
     Ok(())
 }
 
-fn read(orders: Option<&str>) -> Result<Orders, String> {
+fn read(orders: Option<&str>) -> Result<(Option<Own>, Orders), String> {
     let path = orders.ok_or("expected orders=FILE")?;
     let named = |error| format!("{path}: {error}");
     let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-    Orders::parse(&text).map_err(named)
+    let (own, others) = Own::split(&text).map_err(named)?;
+    Ok((own, Orders::parse(&others).map_err(named)?))
 }
 
 fn begin(orders: Orders) -> Result<(), String> {
@@ -197,6 +210,12 @@ unsafe fn translated(tb: *mut Tb) {
             unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(insn, marked, flags, kind) };
         }
     }
+    let first = code.first().map_or(0, |(at, _)| *at);
+    if let (Some((insn, ..)), Some(true)) = (insns.first(), with_own(|own| own.counts(first))) {
+        let (insn, flags) = (*insn, NO_REGISTERS);
+        // SAFETY: as above.
+        unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(insn, called, flags, data(0_u32)) };
+    }
     let Some(instrument) = with_watcher(|watcher| watcher.translated(&code)).flatten() else {
         return;
     };
@@ -212,9 +231,11 @@ unsafe fn translated(tb: *mut Tb) {
             qemu.count(*insn);
         }
         for number in instrument.memory {
-            let (insn, ..) = insns[usize::from(number)];
+            let (insn, at, _) = insns[usize::from(number)];
             let (flags, kind) = (NO_REGISTERS, READ_AND_WRITE);
-            api::qemu_plugin_register_vcpu_mem_cb(insn, accesses, flags, kind, data(number));
+            let is_valued = with_own(|own| own.is_valued(at)) == Some(true);
+            let told = if is_valued { values } else { accesses };
+            api::qemu_plugin_register_vcpu_mem_cb(insn, told, flags, kind, data(number));
         }
     }
 }
@@ -257,11 +278,32 @@ extern "C" fn accesses(_cpu: c_uint, _info: u32, address: u64, insn: *mut c_void
     with_watcher(|watcher| watcher.accesses(insn, address));
 }
 
+/// The same, and what is there.
+extern "C" fn values(cpu: c_uint, info: u32, address: u64, insn: *mut c_void) {
+    accesses(cpu, info, address, insn);
+    let value = with_own(|own| own.ram()?.word(address)).flatten();
+    if let Some(value) = value {
+        let [low, high] = [value & 0xffff_ffff, value >> 32];
+        with_watcher(|watcher| {
+            watcher.accesses(VALUE_LOW, low);
+            watcher.accesses(VALUE_HIGH, high);
+        });
+    }
+}
+
+/// A system call begins.
+extern "C" fn called(_cpu: c_uint, _data: *mut c_void) {
+    with_own(Own::called);
+}
+
 extern "C" fn marked(cpu: c_uint, kind: *mut c_void) {
     // SAFETY: this is the virtual CPU that calls.
     let count = unsafe { qemu().counted(cpu) };
     let Some(cpu) = current(cpu) else { return };
     let marker = number(kind).and_then(Marker::from_kind);
+    if marker == Some(Marker::Step) {
+        with_own(Own::step);
+    }
     let change =
         marker.and_then(|marker| with_watcher(|watcher| watcher.reaches(cpu, marker, count)));
     if change == Some(Change::Anew) {

@@ -6,4 +6,6 @@
 
 mod api;
 mod entry;
+mod own;
+mod ram;
 mod turn;

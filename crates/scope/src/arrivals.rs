@@ -15,6 +15,7 @@ mod looks;
 mod masked;
 pub mod path;
 pub mod place;
+pub mod program;
 pub mod steps;
 mod stretch;
 mod switch;
@@ -26,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::arrivals::are_told_of;
-use punctual_model::place::thread_of;
+use punctual_model::place::{LATENESS, thread_of};
 use punctual_model::{Nanos, Recording, Run};
 use punctual_trace::{Item, Word};
 
@@ -40,6 +41,7 @@ use crate::survey::SectionTracer;
 use analysis::{Analysis, Ends};
 use path::{From, Paths};
 use place::{Found, Key, Off};
+use program::{Program, REAL_TIME_BELOW, Turns, Wait};
 use steps::Kind;
 use timeline::Period;
 
@@ -53,6 +55,8 @@ pub enum Waits {
     Thread,
     /// The hard handler of a device's interrupt.
     Handler,
+    /// A program's thread, whose timer is due.
+    Program,
 }
 
 impl Waits {
@@ -60,6 +64,7 @@ impl Waits {
     pub fn of(recording: &Recording) -> Self {
         match recording.key.probe.as_str() {
             "irq" => Self::Handler,
+            "app" => Self::Program,
             _ => Self::Thread,
         }
     }
@@ -131,27 +136,24 @@ pub struct Place {
     pub ran: BTreeMap<String, Nanos>,
     /// How long the way back to user space takes behind that.
     pub back: Nanos,
+    /// Of a program's thread: the wait that is moved for it, and how long after the reading of the
+    /// clock that was due.
+    pub wait: Option<(Wait, Nanos)>,
     /// Where the longest sections with interrupts off begin within it, from its own begin on.
     pub starts: Vec<Nanos>,
 }
 
 /// Whether arrivals of a recording can be told: an error is the reason why not.
-pub fn can_tell(recording: &Recording) -> Result<(), String> {
-    let (title, load) = (recording.title(), &recording.key.load);
-    if thread_of(&recording.key.variant).is_some() {
-        return Err(format!(
-            "{title}: arrivals are those of a thread that does nothing but wait, at the highest \
-             priority, and a program's threads run themselves: `punctual run --probe timer --load \
-             {load}`, and `punctual arrivals` of that, tell what meets the timer of any thread"
-        ));
-    }
+pub fn can_tell(run: &Run, recording: &Recording) -> Result<(), String> {
+    let title = recording.title();
     match recording.key.probe.as_str() {
         "timer" => {}
         "irq" => can_tell_interrupts(recording)?,
+        "app" => can_tell_waits(run, recording)?,
         _ => {
             return Err(format!(
                 "{title}: only arrivals of timers and interrupts are told, those of the probes \
-                 timer and irq"
+                 timer, irq and app"
             ));
         }
     }
@@ -172,6 +174,30 @@ pub fn can_tell(recording: &Recording) -> Result<(), String> {
     if recording.samples.len() < 2 {
         return Err(format!(
             "{title}: arrivals are told between two samples, and it has fewer"
+        ));
+    }
+    Ok(())
+}
+
+/// The same of the probe `app`: of a thread whose waits are found by the switches that began and
+/// ended them.
+fn can_tell_waits(run: &Run, recording: &Recording) -> Result<(), String> {
+    let (title, variant) = (recording.title(), &recording.key.variant);
+    let Some(thread) = thread_of(variant) else {
+        return Err(format!("{title}: it is a figure of the program's own"));
+    };
+    if !variant.ends_with(LATENESS) {
+        return Err(format!(
+            "{title}: an arrival is late, and takes no time: `--variant \"{thread}{LATENESS}\"`"
+        ));
+    }
+    if Turns::of(&run.recordings, recording).waits() == 0 {
+        let load = &recording.key.load;
+        return Err(format!(
+            "{title}: no wait of it lies between two switches that are known: cycles that a \
+             program marks have none, and of more than 5,000 only the worst are found again \
+             (`-p duration_ms=…`); `punctual run --probe timer --load {load}`, and `punctual \
+             arrivals` of that, tell what meets a thread of the highest priority"
         ));
     }
     Ok(())
@@ -200,9 +226,21 @@ fn can_tell_interrupts(recording: &Recording) -> Result<(), String> {
 pub fn chosen(run: &Run, wanted: &Wanted) -> Result<Vec<usize>, ScopeError> {
     let numbered = run.recordings.iter().enumerate();
     let meant = numbered.filter(|(_, recording)| wanted.wants(recording));
-    let (mut found, mut why) = (Vec::new(), None);
+    let (mut found, mut why) = (Vec::<usize>::new(), None);
     for (number, recording) in meant {
-        match can_tell(recording) {
+        match can_tell(run, recording) {
+            // One thread of a program is followed in each step: that which was latest.
+            Ok(()) if Waits::of(recording) == Waits::Program => {
+                let of_step =
+                    |one: &&mut usize| run.recordings[**one].key.step == recording.key.step;
+                match found.iter_mut().find(of_step) {
+                    Some(known) if run.recordings[*known].max() < recording.max() => {
+                        *known = number;
+                    }
+                    Some(_) => {}
+                    None => found.push(number),
+                }
+            }
             Ok(()) => found.push(number),
             Err(reason) => drop(why.get_or_insert(reason)),
         }
@@ -232,7 +270,7 @@ impl Followed {
         let recording = &run.recordings[number];
         let waits = Waits::of(recording);
         let (read, handled) = match waits {
-            Waits::Thread => (recording, Vec::new()),
+            Waits::Thread | Waits::Program => (recording, Vec::new()),
             Waits::Handler => (
                 reader(run, recording)?,
                 recording.samples.iter().map(|one| one.value).collect(),
@@ -243,7 +281,10 @@ impl Followed {
             waits,
             ends: ends(read),
             handled,
-            analysis: Analysis::default(),
+            analysis: match waits {
+                Waits::Program => Analysis::of_program(),
+                _ => Analysis::default(),
+            },
         })
     }
 
@@ -259,6 +300,52 @@ impl Followed {
             }
             None => self.analysis.take(period, ends, clock, names),
         }
+    }
+}
+
+impl Followed {
+    /// An error is the reason why what was seen of a program's thread tells nothing.
+    fn can_be_told(&self, run: &Run, program: Option<&Program>) -> Result<(), String> {
+        let Some(program) = program.filter(|_| self.waits == Waits::Program) else {
+            return Ok(());
+        };
+        let recording = &run.recordings[self.recording];
+        let (title, load) = (recording.title(), &recording.key.load);
+        let instead = format!(
+            "`punctual run --probe timer --load {load}`, and `punctual arrivals` of that, tell \
+             what meets a thread of the highest priority"
+        );
+        if self.analysis.periods == 0 {
+            return Err(format!(
+                "{title}: none of its waits was seen between two switches of threads: {instead}"
+            ));
+        }
+        let priority = program.priority_in(recording.key.step);
+        let (Some(priority), 0) = (priority, program.unseen) else {
+            let unseen = program.unseen;
+            return Err(format!(
+                "{title}: the priority of the thread that gets the CPU was not seen at {unseen} \
+                 switches, so that it is not known which of them go before this one: {instead}"
+            ));
+        };
+        if !(0..REAL_TIME_BELOW).contains(&priority) {
+            let what = if priority < 0 {
+                "it has a deadline, whose periods are not those of a timer"
+            } else {
+                "it is no thread of real time: its timers may expire up to 50 µs late, and \
+                 others share the CPU with it"
+            };
+            return Err(format!(
+                "{title}: {what}: SCHED_FIFO or SCHED_RR (`chrt -f 80`)"
+            ));
+        }
+        if self.analysis.paths.count() == 0 && self.analysis.roundabout > 0 {
+            return Err(format!(
+                "{title}: no timer's interrupt wakes it itself, as with a timerfd on PREEMPT_RT, \
+                 which a thread of low priority serves: clock_nanosleep has an interrupt of its own"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -342,18 +429,28 @@ pub fn arrivals(
         Ok((step, Followed::new(run, *number)?))
     });
     let steps: Result<_, ScopeError> = of_step.collect();
+    let steps: BTreeMap<u32, Followed> = steps?;
+    let program = threads(run, &steps);
+    let values = program
+        .as_ref()
+        .map_or(Vec::new(), |_| Program::values(&symbols));
+    let names = Names::new(&symbols, &programs);
     let mut follower = Follower {
-        tracer: SectionTracer::with_periods(Names::new(&symbols, &programs), preemption),
+        tracer: SectionTracer::with_periods(names, preemption, program),
         clock,
-        steps: steps?,
+        steps,
     };
     let take = &mut |item: &Item| follower.take(item);
-    let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
+    let digest = repeater.watch_everything(run, machine, &values, take, cancel, on)?;
     let Follower { tracer, steps, .. } = follower;
+    for step in steps.values() {
+        let told = step.can_be_told(run, tracer.program());
+        told.map_err(|why| ScopeError::NotTold(run.id.clone(), why))?;
+    }
     let told = steps.into_values().map(|step| {
         let told = tell(step.analysis, step.waits, tracer.names(), clock);
         // What is off goes on as it would, whatever waits for its end.
-        let is_forecast = step.waits == Waits::Thread && preemption != Preemptibility::Rt;
+        let is_forecast = step.waits != Waits::Handler && preemption != Preemptibility::Rt;
         Arrivals {
             recording: step.recording,
             is_forecast,
@@ -363,9 +460,22 @@ pub fn arrivals(
     Ok((told.collect(), digest))
 }
 
+/// The threads of programs that are followed; none where there is none.
+fn threads(run: &Run, steps: &BTreeMap<u32, Followed>) -> Option<Program> {
+    let own = steps
+        .iter()
+        .filter(|(_, step)| step.waits == Waits::Program);
+    let turns = own.map(|(number, step)| {
+        let recording = &run.recordings[step.recording];
+        (*number, Turns::of(&run.recordings, recording))
+    });
+    let turns: BTreeMap<u32, Turns> = turns.collect();
+    (!turns.is_empty()).then(|| Program::new(turns))
+}
+
 fn tell(analysis: Analysis, waits: Waits, names: &Names, clock: GuestClock) -> Arrivals {
     let margin = match waits {
-        Waits::Thread => aim::MARGIN,
+        Waits::Thread | Waits::Program => aim::MARGIN,
         Waits::Handler => Nanos::ZERO,
     };
     let (periods, strange) = (analysis.periods, analysis.strange);
@@ -373,10 +483,14 @@ fn tell(analysis: Analysis, waits: Waits, names: &Names, clock: GuestClock) -> A
     let text = |func| names.text(func).to_owned();
     let place = |((off, by, most), found): (Key, Found)| {
         let path = paths.typical(found.state).unwrap_or(0);
+        let (off, most) = match found.ahead {
+            Some(most) => (Off::Ahead, most),
+            None => (off, (most, found.most)),
+        };
         Place {
             off,
             function: text(by),
-            most: (text(most), clock.time(found.most)),
+            most: (text(most.0), clock.time(most.1)),
             count: found.count,
             length: clock.time(found.length),
             falls_in: clock.time(found.falls_in),
@@ -391,6 +505,7 @@ fn tell(analysis: Analysis, waits: Waits, names: &Names, clock: GuestClock) -> A
             shift: clock.time(found.shift.unsigned_abs()) * found.shift.signum(),
             ran: foretold(&found, &paths, names, clock),
             back: clock.time(paths.walked(found.state).map_or(0, |walked| walked.back)),
+            wait: found.wait,
             starts: found
                 .starts
                 .iter()

@@ -25,6 +25,7 @@ pub use crate::probes::Chosen;
 use crate::probes::{choose, is_explained, watched};
 use crate::repeat::{OnEvent, Repeater};
 use crate::survey::{RunTracer, Survey};
+use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
 
@@ -275,9 +276,29 @@ fn of_cycles(
                    the probe";
         return Err(unreadable(why.to_owned()));
     }
-    let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
+    let last = chosen.iter().map(|one| one.window.step).max();
+    let follow = &mut |take: &mut (dyn FnMut(&Item) + Send)| {
+        repeater.watch_up_to(run, machine, last, &symbols, take, cancel, &mut *on)
+    };
+    of_followed(run, machine, chosen, (&symbols, &programs), follow)
+}
+
+/// Has somebody follow a run whose cycles are to be told.
+pub(crate) type Follow<'a> =
+    &'a mut dyn FnMut(&mut (dyn FnMut(&Item) + Send)) -> Result<(), ScopeError>;
+
+/// Cycles of programs in a run that `follow` repeats.
+pub(crate) fn of_followed(
+    run: &Run,
+    machine: &Machine,
+    chosen: &[Chosen],
+    (symbols, programs): (&Symbols, &UserSymbols),
+    follow: Follow<'_>,
+) -> Result<Vec<Explained>, ScopeError> {
+    let unreadable = |why: String| ScopeError::Unreadable(run.id.clone(), why);
+    let clock = clock(run)?;
     let places = chosen.iter().map(|one| {
         let own = &run.recordings[one.recording];
         let place = place::of_cycle(&run.recordings, own, one.sample.seq);
@@ -286,14 +307,12 @@ fn of_cycles(
     let places: Vec<(u32, Place)> = places
         .collect::<Result<_, &str>>()
         .map_err(|why| unreadable(why.to_owned()))?;
-    let mut cutter = Cutter::new(Names::new(&symbols, &programs), &places);
-    let last = places.iter().map(|(step, _)| *step).max();
-    let take = &mut |item: &Item| cutter.take(item);
-    repeater.watch_up_to(run, machine, last, &symbols, take, cancel, on)?;
+    let mut cutter = Cutter::new(Names::new(symbols, programs), &places);
+    follow(&mut |item: &Item| cutter.take(item))?;
     let (cuts, blocks) = cutter.finish();
-    let lines = Lines::of(&programs, &machine.initramfs, &blocks);
+    let lines = Lines::of(programs, &machine.initramfs, &blocks);
     let lines = lines.map_err(at(&machine.initramfs))?;
-    let mut library = Blocks::new(Names::with_lines(&symbols, &programs, lines));
+    let mut library = Blocks::new(Names::with_lines(symbols, programs, lines));
     blocks.iter().for_each(|block| library.learn(block));
     let all = chosen.iter().zip(&places).zip(cuts);
     let explain = |((chosen, (_, place)), cut): ((&Chosen, &(u32, Place)), Cut)| Explained {
@@ -381,7 +400,7 @@ pub fn survey(
     let names = || Names::new(&symbols, &programs);
     let mut tracer = RunTracer::new(names, Preemptibility::of(run), machine.cpus);
     let take = &mut |item: &Item| tracer.take(item);
-    let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
+    let digest = repeater.watch_everything(run, machine, &[], take, cancel, on)?;
     Ok((tracer.finish(clock), digest))
 }
 

@@ -40,6 +40,41 @@ pub struct Repeater {
     pub start: Start,
 }
 
+/// A wait of a program that is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The step, from 0.
+    pub step: u32,
+    /// Which of the step's system calls waits, from 1.
+    pub call: u64,
+    /// Until when it does, by the clock that it names.
+    pub from: Nanos,
+    /// Until when it is to.
+    pub to: Nanos,
+}
+
+impl Moved {
+    /// What the plugin is ordered.
+    fn orders(self, machine: &Machine, symbols: &Symbols) -> Result<String, ScopeError> {
+        let entry = "entry_SYSCALL_64";
+        let Some((entry, _)) = symbols.range(entry) else {
+            let why = format!("{} has no {entry}", machine.kernel.release);
+            return Err(ScopeError::NoSymbols(why));
+        };
+        let Self {
+            step,
+            call,
+            from,
+            to,
+        } = self;
+        Ok(format!(
+            "calls {entry:x}\nmove {step} {call} {} {}\n",
+            from.0.max(0),
+            to.0.max(0)
+        ))
+    }
+}
+
 /// Who is told what happens while a run is repeated.
 pub type OnEvent<'a> = &'a mut (dyn FnMut(&Event) + Send);
 
@@ -202,6 +237,98 @@ impl Repeater {
         Ok((trace, found.ok_or(unmarked)?))
     }
 
+    /// Repeats a run whose one wait of a program is moved, up to the end of its step; returns
+    /// the recordings of that. `take` is told of all that happens, where it is given.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the run, its machine, and how far and by whom it is watched"
+    )]
+    pub fn move_wait(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        moved: Moved,
+        symbols: &Symbols,
+        take: Option<&mut (dyn FnMut(&Item) + Send)>,
+        cancel: &AtomicBool,
+        on: OnEvent,
+    ) -> Result<Vec<Recording>, ScopeError> {
+        let own = ram(machine) + &moved.orders(machine, symbols)?;
+        let mut found = None;
+        let follow = &mut |bench: &VirtualBench| {
+            found = Some(self.moved(bench, run, machine, (moved.step, cancel), on)?);
+            Ok(())
+        };
+        if let Some(take) = take {
+            let memory = memory(machine, symbols);
+            match self.follow_with(machine, memory, &own, take, follow) {
+                // Behind the step the guest is ended.
+                Err(ScopeError::NoEnd(_)) => {}
+                followed => followed?,
+            }
+        } else {
+            let directory = self.directory()?;
+            let trace = directory.path().join("trace");
+            File::create(&trace).map_err(at(&trace))?;
+            let orders = Orders {
+                trace,
+                arch: Code::of(machine.kernel.architecture).arch,
+                ..Orders::default()
+            };
+            follow(&self.watched(&directory, &orders, &own)?)?;
+        }
+        found.ok_or(ScopeError::Unmarked(1))
+    }
+
+    /// The recordings of the step in which a wait is moved, when all steps before were as in the
+    /// run.
+    fn moved(
+        &self,
+        bench: &VirtualBench,
+        run: &Run,
+        machine: &Machine,
+        (step, cancel): (u32, &AtomicBool),
+        on: OnEvent,
+    ) -> Result<Vec<Recording>, ScopeError> {
+        let (mut number, mut differs, mut found) = (0, None, Vec::new());
+        let mut is_over = false;
+        let take = &mut |event: Event| {
+            on(&event);
+            let Event::Record(record) = event else {
+                return ControlFlow::Continue(());
+            };
+            match *record {
+                Record::Started(started) => is_over = started.step > step,
+                Record::Recording(recording) => {
+                    let then = run.recordings.get(number);
+                    number += 1;
+                    if recording.key.step == step {
+                        found.push(*recording);
+                    } else if !is_over && !is_same(then, &recording) {
+                        differs = Some(recording.title());
+                    }
+                }
+                _ => {}
+            }
+            if is_over || differs.is_some() {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        let outcome = bench.run(machine, &run.plan, self.start, take, cancel);
+        if cancel.load(Ordering::SeqCst) {
+            return Err(RunError::Interrupted.into());
+        }
+        if let Some(what) = differs {
+            let run = run.id.clone();
+            return Err(ScopeError::Differs { run, what });
+        }
+        match outcome.result {
+            Err(error) if !is_over => Err(error.into()),
+            _ => Ok(found),
+        }
+    }
+
     /// The recording of the step that is aimed at, when all before was as in the run.
     fn aimed(
         &self,
@@ -273,7 +400,7 @@ impl Repeater {
             cpus: (machine.cpus > 1).then_some(machine.cpus),
             arch: code.arch,
         };
-        follow(&self.watched(&directory, &orders)?)?;
+        follow(&self.watched(&directory, &orders, "")?)?;
         let file = File::open(&trace).map_err(at(&trace))?;
         Ok(Trace {
             reader: Reader::new(BufReader::new(file))?,
@@ -283,17 +410,27 @@ impl Repeater {
 
     /// Repeats a whole run; `take` is told of all that happened, while it happens. Returns the
     /// digest of what came out, which is that of the run.
+    /// `values` is the code whose accesses to memory are told with what is there.
     pub fn watch_everything(
         &self,
         run: &Run,
         machine: &Machine,
+        values: &[(u64, u64)],
         take: &mut (dyn FnMut(&Item) + Send),
         cancel: &AtomicBool,
         on: OnEvent,
     ) -> Result<String, ScopeError> {
         let follow =
             &mut |bench: &VirtualBench| repeat(bench, run, machine, (self.start, None), cancel, on);
-        let digest = self.follow_everything(machine, take, follow)?;
+        let told = values.iter();
+        let told = told.map(|(from, to)| format!("values {from:x} {to:x}\n"));
+        let told: String = told.collect();
+        let own = if told.is_empty() {
+            told
+        } else {
+            ram(machine) + &told
+        };
+        let digest = self.follow_with(machine, values.to_vec(), &own, take, follow)?;
         if run.digest().is_some_and(|then| then != digest) {
             let (run, what) = (run.id.clone(), "the digest".to_owned());
             return Err(ScopeError::Differs { run, what });
@@ -321,7 +458,7 @@ impl Repeater {
         let follow = &mut |bench: &VirtualBench| {
             repeat(bench, run, machine, (self.start, last), cancel, on).map(drop)
         };
-        match self.follow_with(machine, memory, take, follow) {
+        match self.follow_with(machine, memory, "", take, follow) {
             // Behind the step the guest is ended.
             Err(ScopeError::NoEnd(_)) => Ok(()),
             followed => followed,
@@ -336,14 +473,15 @@ impl Repeater {
         take: &mut (dyn FnMut(&Item) + Send),
         follow: &mut dyn FnMut(&VirtualBench) -> Result<T, ScopeError>,
     ) -> Result<T, ScopeError> {
-        self.follow_with(machine, Vec::new(), take, follow)
+        self.follow_with(machine, Vec::new(), "", take, follow)
     }
 
-    /// The same, with the accesses to memory of this code.
+    /// The same, with the accesses to memory of this code, and the orders that are the plugin's own.
     fn follow_with<T>(
         &self,
         machine: &Machine,
         memory: Vec<(u64, u64)>,
+        own: &str,
         take: &mut (dyn FnMut(&Item) + Send),
         follow: &mut dyn FnMut(&VirtualBench) -> Result<T, ScopeError>,
     ) -> Result<T, ScopeError> {
@@ -359,7 +497,7 @@ impl Repeater {
             cpus: (machine.cpus > 1).then_some(machine.cpus),
             ..Orders::default()
         };
-        let bench = self.watched(&directory, &orders)?;
+        let bench = self.watched(&directory, &orders, own)?;
         let (outcome, read) = thread::scope(|scope| {
             let reader = scope.spawn(|| read_all(pipe, take));
             let outcome = follow(&bench);
@@ -379,16 +517,27 @@ impl Repeater {
         WorkDir::new(&self.cache).map_err(at(&self.cache))
     }
 
-    /// The bench with the plugin.
-    fn watched(&self, directory: &WorkDir, orders: &Orders) -> Result<VirtualBench, ScopeError> {
+    /// The bench with the plugin, and its orders; those that have to do with the guest's memory
+    /// are the plugin's own.
+    fn watched(
+        &self,
+        directory: &WorkDir,
+        orders: &Orders,
+        of_memory: &str,
+    ) -> Result<VirtualBench, ScopeError> {
         let path = directory.path().join("orders");
-        fs::write(&path, orders.to_text()).map_err(at(&path))?;
+        fs::write(&path, orders.to_text() + of_memory).map_err(at(&path))?;
         let library = fs::canonicalize(&self.plugin).map_err(at(&self.plugin))?;
         let mut bench = self.bench.clone();
         let orders = path;
         bench.plugin = Some(Plugin { library, orders });
         Ok(bench)
     }
+}
+
+/// How much memory a guest has, for the plugin.
+fn ram(machine: &Machine) -> String {
+    format!("ram {}\n", u64::from(machine.memory_mib) << 20)
 }
 
 fn read_all(pipe: Pipe, take: &mut (dyn FnMut(&Item) + Send)) -> Result<(), ReadError> {

@@ -49,6 +49,9 @@ pub struct Arrivals {
     /// Only steps under this load
     #[arg(long, value_name = "LOAD")]
     load: Option<String>,
+    /// Only this variant: of a program, the thread: "loop lateness"; else the latest of its threads
+    #[arg(long, value_name = "VARIANT")]
+    variant: Option<String>,
     /// Aim a sample at each of the N worst places of each step
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", default_value_t = 0)]
     aim: usize,
@@ -72,6 +75,7 @@ impl Arrivals {
         let wanted = Wanted {
             probe: self.probe.clone(),
             load: self.load.clone(),
+            variant: self.variant.clone(),
             ..Wanted::default()
         };
         let recordings = chosen(&run, &wanted)?;
@@ -104,8 +108,9 @@ impl Arrivals {
     }
 }
 
-fn steps(run: &Run, recordings: &[usize]) -> Vec<u32> {
-    let steps = recordings.iter().map(|one| run.recordings[*one].key.step);
+fn steps(run: &Run, recordings: &[usize]) -> Vec<(u32, String)> {
+    let recordings = recordings.iter().map(|one| &run.recordings[*one]);
+    let steps = recordings.map(|one| (one.key.step, one.title()));
     steps.collect()
 }
 
@@ -144,7 +149,7 @@ fn watch(repeat: &ReplayArgs, run: &Run, recordings: &[usize], aims: Aims) -> Re
     for found in found {
         let step = run.recordings[found.recording].key.step;
         let can_be_aimed = can_be_aimed(&run.recordings[found.recording].key);
-        let aims = worth_aiming(&found.places, if can_be_aimed { most } else { 0 });
+        let aims = worth_aiming(&found, if can_be_aimed { most } else { 0 });
         let places: Vec<&Place> = aims.iter().map(|one| &found.places[*one]).collect();
         let at_once = at_once.map_or_else(|| side_by_side_on(&machine), Ok)?;
         let body = |on: OnEvent| aimer.reach_all(found.recording, &places, at_once, on);
@@ -364,6 +369,13 @@ fn not_known(run: &mut Run, why: &str) {
 /// they cannot be told.
 fn to_watch(run: &Run, aims: usize) -> Result<Vec<usize>, ScopeError> {
     let mut recordings = chosen(run, &Wanted::default())?;
+    let is_program = |one: &usize| run.recordings[*one].key.probe == "app";
+    if recordings.iter().all(is_program) {
+        let why = "`punctual arrivals` tells of a program's threads, and figures and limits have \
+                   no part of that yet";
+        return Err(ScopeError::NotTold(run.id.clone(), why.to_owned()));
+    }
+    recordings.retain(|one| !is_program(one));
     recordings.retain(|one| {
         let recording = &run.recordings[*one];
         let needs = if can_be_aimed(&recording.key) {

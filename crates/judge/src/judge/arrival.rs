@@ -68,6 +68,12 @@ pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Resul
 fn never(evidence: &Evidence<'_>, aimed: bool) -> Option<String> {
     let (_, recording) = evidence.found.first()?;
     let (key, title) = (&recording.key, recording.title());
+    if key.probe == "app" {
+        return Some(format!(
+            "{title}: of a program's threads `punctual arrivals` tells, and no limit is on that: \
+             limit its lateness, or `what = \"arrival\"` of the probe timer under the same load"
+        ));
+    }
     if !are_told_of(key) {
         return Some(format!(
             "{title}: of interrupts, arrivals are told at the hard handler: `variant = \"hard\"`"

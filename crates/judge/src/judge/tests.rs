@@ -1122,19 +1122,20 @@ fn every_arrival_is_fit_where_each_run_was_watched_and_says_of_how_many_moments(
 
 #[test]
 fn an_interrupts_arrivals_are_judged_at_its_hard_handler_and_never_reached() {
-    let of = |variant: &str, limit: &str| {
+    let of_probe = |probe: &str, variant: &str, rest: &str, limit: &str| {
         let mut all = watched(40_000, None);
         for run in &mut all {
-            let planned = run.plan.replace("cpus = [0]\n", "");
-            run.plan = planned.replace("probe = \"timer\"", "probe = \"irq\"");
-            run.steps[0].probe = "irq".into();
+            let planned = run.plan.replace("cpus = [0]\n", rest);
+            run.plan = planned.replace("probe = \"timer\"", &format!("probe = \"{probe}\""));
+            run.steps[0].probe = probe.into();
             let key = &mut run.recordings[0].key;
-            (key.probe, key.variant) = ("irq".into(), variant.into());
+            (key.probe, key.variant) = (probe.into(), variant.into());
         }
-        let limits = [toml::from_str(&format!("probe = \"irq\"\n{limit}")).unwrap()];
+        let limits = [toml::from_str(&format!("probe = \"{probe}\"\n{limit}")).unwrap()];
         let mut judgement = judge(&limits, &all, &Baselines::new()).unwrap();
         judgement.answers.remove(0)
     };
+    let of = |variant: &str, limit: &str| of_probe("irq", variant, "", limit);
     for variant in ["hard", "idle hard"] {
         let fit = of(variant, ARRIVAL);
         assert_eq!(fit.fitness, Fitness::Fit, "{}", fit.reason());
@@ -1146,6 +1147,11 @@ fn an_interrupts_arrivals_are_judged_at_its_hard_handler_and_never_reached() {
         let why = "no sample can be aimed at an interrupt: `what = \"arrival\"`";
         assert!(unaimed.reason().ends_with(why), "{}", unaimed.reason());
     }
+    // A program's threads have no figure of it, and nobody is sent to look for one.
+    let program = of_probe("app", "loop lateness", "run = [\"loop\"]\n", ARRIVAL);
+    assert_eq!(program.fitness, Fitness::Undecided);
+    let why = "of a program's threads `punctual arrivals` tells, and no limit is on that";
+    assert!(program.reason().contains(why), "{}", program.reason());
     // What is known is known of no other stage of the same step.
     for variant in ["thread", "whole"] {
         let other = of(variant, ARRIVAL);

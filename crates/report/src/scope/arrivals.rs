@@ -17,7 +17,7 @@ use crate::text::{exact, thousands};
 const SCHEMA: &str = "punctual.arrivals/1";
 /// The version that tells, and whose results are read again; behind the `+` that of the analysis,
 /// which is another one with each change of what it comes to.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+4");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+5");
 /// So many functions that were not as foretold are named.
 const NAMED: usize = 4;
 /// So many places are shown as text where more are known.
@@ -64,6 +64,8 @@ struct Step {
     quantiles: Vec<Quantile>,
     later_than: Vec<Later>,
     places: Vec<Shown>,
+    /// Of a program's thread: why no sample was aimed at any place, where that cannot be.
+    not_aimed: Option<String>,
 }
 
 /// What is late.
@@ -74,6 +76,8 @@ enum Waits {
     Thread,
     /// The hard handler of a device's interrupt.
     Handler,
+    /// A program's thread, whose timer is due.
+    Program,
 }
 
 /// In this share of the time an arrival is no later.
@@ -224,6 +228,7 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         waits: match all.waits {
             scope::Waits::Thread => Waits::Thread,
             scope::Waits::Handler => Waits::Handler,
+            scope::Waits::Program => Waits::Program,
         },
         time_ns: all.time,
         periods: all.periods,
@@ -239,7 +244,25 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         quantiles: quantiles.collect(),
         later_than: later.collect(),
         places: places.collect(),
+        not_aimed: not_aimed(all),
     }
+}
+
+/// Why no wait of a program can be moved.
+fn not_aimed(all: &Arrivals) -> Option<String> {
+    let waits = all.places.iter().map(|place| place.wait);
+    let mut known = waits.flatten().peekable();
+    if all.waits != scope::Waits::Program || known.clone().any(|(wait, _)| wait.is_absolute) {
+        return None;
+    }
+    let why = if known.peek().is_some() {
+        "its waits are told by a span and not by a moment"
+    } else {
+        "it sets no timer in the system call in which it waits"
+    };
+    Some(format!(
+        "{why}: what is moved is the moment that clock_nanosleep with TIMER_ABSTIME is given"
+    ))
 }
 
 fn shown(place: &Place, reached: Option<&Reached>) -> Shown {
@@ -311,7 +334,7 @@ impl Told {
     /// Takes steps that are not known yet, or by fewer aims.
     fn add(&mut self, steps: Vec<Step>) {
         for step in steps {
-            let known = self.steps.iter_mut().find(|one| one.number == step.number);
+            let known = self.steps.iter_mut().find(|one| one.is_of(&step.of()));
             match known {
                 Some(known) if known.aims > step.aims => {}
                 Some(known) => {
@@ -322,19 +345,23 @@ impl Told {
                 None => self.steps.push(step),
             }
         }
-        self.steps.sort_by_key(|step| step.number);
+        self.steps.sort_by_key(Step::of);
     }
 
-    /// Only these steps of it; none where one of them is not known, or by fewer aims than so many.
-    pub fn of(mut self, steps: &[u32], aims: usize) -> Option<Self> {
+    /// Only these recordings of it, each by its step and its title; none where one of them is not
+    /// known, or by fewer aims than so many.
+    pub fn of(mut self, steps: &[(u32, String)], aims: usize) -> Option<Self> {
         self.steps
-            .retain(|step| steps.contains(&step.number) && step.has(aims));
+            .retain(|step| steps.iter().any(|one| step.is_of(one)) && step.has(aims));
         (self.steps.len() == steps.len()).then_some(self)
     }
 
-    /// What it says of each step, for whoever judges.
+    /// What it says of each step, for whoever judges. A program's step has several recordings, and
+    /// figures of a step are those of its one.
     pub fn arrivals(&self) -> Vec<arrivals::Arrivals> {
-        self.steps.iter().map(Step::arrivals).collect()
+        let steps = self.steps.iter();
+        let steps = steps.filter(|step| step.waits != Waits::Program);
+        steps.map(Step::arrivals).collect()
     }
 
     /// What it says, block by block, with so many places at most.
@@ -393,9 +420,18 @@ impl Step {
         }
     }
 
+    /// Its step, and the title of its recording.
+    fn of(&self) -> (u32, String) {
+        (self.number, self.recording.clone())
+    }
+
+    fn is_of(&self, (step, recording): &(u32, String)) -> bool {
+        (self.number, &self.recording) == (*step, recording)
+    }
+
     /// Whether it is known by so many aims.
     fn has(&self, aims: usize) -> bool {
-        self.waits == Waits::Handler || self.aims >= aims
+        self.waits == Waits::Handler || self.not_aimed.is_some() || self.aims >= aims
     }
 
     /// Why it is not every arrival that is known.
@@ -459,6 +495,7 @@ impl Step {
     fn notes(&self) -> Vec<String> {
         let comes = match self.waits {
             Waits::Thread => "A timer could have been due",
+            Waits::Program => "The timer of the program's thread could have been due",
             Waits::Handler => "The device's interrupt could have come",
         };
         let mut notes = vec![format!(
@@ -490,11 +527,26 @@ impl Step {
                  is {late} ns late. {cause}"
             ));
         }
+        if self.waits == Waits::Program {
+            notes.push(
+                "Where a thread of its priority or a higher one has the CPU, it waits for that \
+                 one, too."
+                    .to_owned(),
+            );
+        }
         if self.waits == Waits::Handler {
             notes.push(
                 "Nothing but interrupts off keeps the hard handler waiting, and an interrupt \
                  changes nothing before it comes. No sample is aimed: the device's interrupts come \
                  by its own clock, at one interval."
+                    .to_owned(),
+            );
+        } else if let Some(why) = &self.not_aimed {
+            notes.push(format!("No sample is aimed: {why}."));
+        } else if self.reached_ns.is_none() && self.aims > 0 {
+            notes.push(
+                "No aimed sample was seen: the moment of none of these waits stood in the \
+                 program's memory, or the wait did not last until it."
                     .to_owned(),
             );
         } else if self.reached_ns.is_none() {

@@ -7,18 +7,22 @@ use std::thread;
 
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::aim::Aim;
-use punctual_model::{Nanos, Run};
+use punctual_model::place::{RESPONSE, sister};
+use punctual_model::probe::SampleSpan;
+use punctual_model::{Nanos, Recording, Run, Sample};
+use punctual_trace::{Item, Window};
 
-use super::Place;
+use super::program::Wait;
 use super::steps::{Differs, Kind, Times, WAY_BACK, add_times, differences};
+use super::{Arrivals, Place, Waits};
 use crate::blocks::Blocks;
 use crate::breakdown::{Breakdown, Cause, breakdown};
 use crate::error::ScopeError;
-use crate::explain::{about, clock, programs};
+use crate::explain::{about, clock, of_followed, programs};
 use crate::guest_clock::GuestClock;
-use crate::names::Names;
+use crate::names::{Names, has_line, program};
 use crate::probes::{Chosen, choose};
-use crate::repeat::{OnEvent, Repeater};
+use crate::repeat::{Moved, OnEvent, Repeater};
 use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
 use crate::walk::{Span, Walk, Walker};
@@ -190,6 +194,17 @@ impl<'a> Aimer<'a> {
         place: &Place,
         on: OnEvent,
     ) -> Result<Option<Reached>, ScopeError> {
+        if let Waits::Program = Waits::of(&self.run.recordings[recording]) {
+            let mut runs = BTreeMap::new();
+            let found = reach(place, place.shift, &mut |after| {
+                let (found, all) = self.moved((recording, place, after), on)?;
+                runs.insert(after, all);
+                Ok(found)
+            })?;
+            let told = found.and_then(|found| Some((runs.remove(&found.after)?, found)));
+            let told = told.map(|(all, found)| self.told((recording, place), found, all, on));
+            return told.transpose();
+        }
         reach(place, place.shift, &mut |after| {
             self.aimed((recording, place), (after, Nanos::ZERO), on)
         })
@@ -207,6 +222,129 @@ impl<'a> Aimer<'a> {
             self.aimed((recording, place), moments, on)
         })
     }
+
+    /// Moves a wait of a program's, so that it is over so long after the reading of the clock for
+    /// its cycle before.
+    fn moved(
+        &self,
+        (recording, place, after): (usize, &Place, Nanos),
+        on: OnEvent,
+    ) -> Result<(Reached, Vec<Recording>), ScopeError> {
+        let own = &self.run.recordings[recording];
+        let missed = || ScopeError::Unmarked(1);
+        let moved = moved(own, place, after).ok_or_else(missed)?;
+        let (repeater, cancel) = (self.repeater, self.cancel);
+        let (run, machine, symbols) = (self.run, self.machine, &self.symbols);
+        let all = repeater.move_wait(run, machine, moved, symbols, None, cancel, on)?;
+        let is_own = |one: &&Recording| one.key == own.key;
+        let found = all.iter().find(is_own).ok_or_else(missed)?;
+        let seq = usize::try_from(place.sample).map_err(|_| missed())?;
+        let [then, now] = [own, found].map(|one| one.samples.iter().take(seq + 1));
+        let [mut then, mut now] = [then.collect::<Vec<_>>(), now.collect()];
+        let (Some(unmoved), Some(sample)) = (then.pop(), now.pop()) else {
+            return Err(missed());
+        };
+        // All before are those of the run; and it waited until the moment that it was moved to.
+        if then != now || sample.at - unmoved.at != moved.to - moved.from {
+            return Err(missed());
+        }
+        let before = |all: &[Recording]| {
+            let response = sister(all, own, RESPONSE)?;
+            response.samples.iter().nth(seq - 1).map(|one| one.value)
+        };
+        let shift = before(&all).zip(before(&run.recordings));
+        let reached = Reached {
+            after,
+            into: None,
+            shift: shift.map_or(Nanos::ZERO, |(now, then)| now - then),
+            asleep: Nanos::ZERO,
+            late: sample.value,
+            ran: BTreeMap::new(),
+            back: Nanos::ZERO,
+            chosen: chosen(recording, own.key.step, sample),
+            breakdown: Err("it was not watched".to_owned()),
+        };
+        Ok((reached, all))
+    }
+
+    /// The same with the story of what was reached.
+    fn told(
+        &self,
+        (recording, place): (usize, &Place),
+        found: Reached,
+        all: Vec<Recording>,
+        on: OnEvent,
+    ) -> Result<Reached, ScopeError> {
+        let own = &self.run.recordings[recording];
+        let missed = || ScopeError::Unmarked(1);
+        let moved = moved(own, place, found.after).ok_or_else(missed)?;
+        let (repeater, cancel) = (self.repeater, self.cancel);
+        let (machine, symbols) = (self.machine, &self.symbols);
+        // Where its cycle is now is known by the recordings alone.
+        let mut run = self.run.clone();
+        for now in all {
+            if let Some(then) = run.recordings.iter_mut().find(|then| then.key == now.key) {
+                *then = now;
+            }
+        }
+        let chosen = match choose(&run, recording, found.chosen.sample) {
+            Ok(chosen) => chosen,
+            Err(why) => {
+                let breakdown = Err(why.to_string());
+                return Ok(Reached { breakdown, ..found });
+            }
+        };
+        let follow = &mut |take: &mut (dyn FnMut(&Item) + Send)| {
+            let take = Some(take);
+            let all = repeater.move_wait(self.run, machine, moved, symbols, take, cancel, &mut *on);
+            all.map(drop)
+        };
+        let names = (symbols, &self.programs);
+        let told = of_followed(&run, machine, &[chosen], names, follow)?;
+        let breakdown = told.into_iter().next().ok_or_else(missed)?.breakdown;
+        let ran = breakdown.as_ref().map(|told| ran(told, found.late));
+        Ok(Reached {
+            ran: ran.unwrap_or_default(),
+            chosen,
+            breakdown,
+            ..found
+        })
+    }
+}
+
+/// A sample of a program's thread, of which nothing else is known.
+fn chosen(recording: usize, step: u32, sample: Sample) -> Chosen {
+    let index = sample.seq;
+    Chosen {
+        recording,
+        sample,
+        span: SampleSpan::Cycle,
+        cycle: None,
+        window: Window {
+            step,
+            index,
+            cpu: None,
+        },
+        ends_before: Nanos::ZERO,
+    }
+}
+
+/// The wait of a place, moved so that it is over so long after the reading of the clock for the
+/// cycle before; none where it is not told by a moment.
+fn moved(own: &Recording, place: &Place, after: Nanos) -> Option<Moved> {
+    let (wait, then) = movable(place)?;
+    Some(Moved {
+        step: own.key.step,
+        call: wait.call,
+        from: wait.expires,
+        to: wait.expires + after - then,
+    })
+}
+
+/// The wait of a place, and how long after the reading of the clock it was due, where it is told
+/// by a moment: that stands in the program's memory.
+fn movable(place: &Place) -> Option<(Wait, Nanos)> {
+    place.wait.filter(|(wait, _)| wait.is_absolute)
 }
 
 /// Aims at a place, at one moment after the other until one is as late as foretold. What was
@@ -296,10 +434,18 @@ fn reach_with_second(
 }
 
 /// How long each function ran from where the sample was due, up to so long after that.
-fn ran(told: &Breakdown, until: Nanos) -> BTreeMap<String, Nanos> {
+fn ran<'a>(told: &'a Breakdown, until: Nanos) -> BTreeMap<String, Nanos> {
     let at = |time: Nanos| time.0.max(0) as u64;
     let blocks = told.blocks.iter();
-    let ran = blocks.map(|(from, _, _, function)| (at(*from), function.as_str()));
+    // What is foretold of a program has its name only.
+    let name = |function: &'a str| {
+        if has_line(function) {
+            program(function)
+        } else {
+            function
+        }
+    };
+    let ran = blocks.map(|(from, _, _, function)| (at(*from), name(function)));
     let mut times = Times::new();
     add_times(&mut times, ran, (0, at(until)), Kind::of);
     let owned = times
@@ -349,9 +495,13 @@ const TRIES: usize = 5;
 
 /// The places that are aimed at, so many at most: the worst first, those of different functions
 /// before others.
-pub fn worth_aiming(places: &[Place], most: usize) -> Vec<usize> {
-    let mut seen = Vec::new();
-    let can = |number: &usize| places[*number].after.is_some();
+pub fn worth_aiming(all: &Arrivals, most: usize) -> Vec<usize> {
+    let (places, mut seen) = (&all.places, Vec::new());
+    let can = |number: &usize| {
+        let place = &places[*number];
+        let is_movable = all.waits != Waits::Program || movable(place).is_some();
+        place.after.is_some() && is_movable
+    };
     let (first, rest): (Vec<usize>, Vec<usize>) =
         (0..places.len()).filter(can).partition(|number| {
             let function = &places[*number].most.0;
@@ -369,10 +519,6 @@ pub const MARGIN: Nanos = Nanos(20);
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::Sample;
-    use punctual_model::probe::SampleSpan;
-    use punctual_trace::Window;
-
     use super::super::path::From;
     use super::super::place::Off;
     use super::*;
@@ -395,26 +541,16 @@ mod tests {
             shift: Nanos::ZERO,
             ran: BTreeMap::new(),
             back: Nanos::ZERO,
+            wait: None,
             starts: vec![Nanos(3_000)],
         }
     }
 
-    fn chosen(late: i64) -> Chosen {
-        Chosen {
-            recording: 0,
-            sample: Sample {
-                seq: 7,
-                at: Nanos(2_000),
-                value: Nanos(late),
-            },
-            span: SampleSpan::Lateness,
-            cycle: None,
-            window: Window {
-                step: 0,
-                index: 7,
-                cpu: None,
-            },
-            ends_before: Nanos::ZERO,
+    fn sample(late: i64) -> Sample {
+        Sample {
+            seq: 7,
+            at: Nanos(2_000),
+            value: Nanos(late),
         }
     }
 
@@ -425,7 +561,7 @@ mod tests {
             asleep: Nanos(1_000),
             into: into.map(Nanos),
             late: Nanos(late),
-            chosen: chosen(late),
+            chosen: chosen(0, 0, sample(late)),
             ran: BTreeMap::new(),
             back: Nanos::ZERO,
             breakdown: Err("none".into()),

@@ -13,10 +13,18 @@ use super::steps::{Kind, Times, add_times};
 use super::stretch::{ROUNDING, Stretch, apart, before_switch, stretches};
 use super::switch::{self, SCHEDULER};
 use super::tail::{Slope, Tail};
-use super::timeline::{AFTER_TICK, Change, Look, Period, TICKED, USER};
+use super::timeline::{AFTER_TICK, Came, Change, Look, Period, TICKED, USER};
 use crate::guest_clock::GuestClock;
 use crate::names::{Func, Names};
 
+/// The functions with which a timer wakes the thread that has set it.
+const WAKERS: [&str; 5] = [
+    "hrtimer_wakeup",
+    "timerfd_tmrproc",
+    "posix_timer_fn",
+    "it_real_fn",
+    "dl_task_timer",
+];
 /// Shorter than this nothing is a place.
 const PLACE: u64 = 500;
 /// A sample that ends a period, by the guest's clock.
@@ -62,6 +70,21 @@ pub struct Analysis {
     pub crossed: u64,
     /// Periods in which instructions and the guest's clock do not agree.
     pub strange: u64,
+    /// Samples whose timer's interrupt does not wake the thread itself.
+    pub roundabout: u64,
+    /// Whether it is of a program's thread, before which others may go.
+    of_program: bool,
+    /// Where threads have the CPU that go before it.
+    ahead: Vec<Ahead>,
+}
+
+/// Threads have the CPU that go before the one that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ahead {
+    from: u64,
+    length: u64,
+    /// The function that runs most of it, and for how long.
+    most: (Func, u64),
 }
 
 /// A period, and what else is known of it.
@@ -117,21 +140,50 @@ pub(super) fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due>
 }
 
 impl Analysis {
+    /// That of a program's thread.
+    pub fn of_program() -> Self {
+        Self {
+            of_program: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes a period with the sample that ends it.
     pub fn take(&mut self, period: &Period, ends: Ends, clock: GuestClock, names: &Names) {
         self.periods += 1;
+        let overdue = clock.instructions(ends.late) > period.taken.saturating_sub(period.read);
+        if self.of_program && overdue {
+            return;
+        }
         let (Some(due), Some(left)) = (due(period, ends, clock), period.left) else {
             self.strange += 1;
             return;
         };
+        // It was due before it slept: it slept for something else, and awaited no moment.
+        if self.of_program && due.at < left {
+            return;
+        }
         self.learn(period, &due, clock.instructions(ends.late), names);
         self.paths.extras.learn(period, names);
-        let arming = left.saturating_sub(period.armed);
-        self.arming[usize::from(period.is_first(due.at))].push(arming);
+        // A program does its work between the two.
+        if !self.of_program {
+            let arming = left.saturating_sub(period.armed);
+            self.arming[usize::from(period.is_first(due.at))].push(arming);
+        }
+        let ahead = period.all_ahead().into_iter();
+        let ahead = ahead.filter(|(from, to)| left <= *from && *to <= due.at);
+        self.ahead.extend(ahead.filter_map(|range| {
+            let (from, to) = range;
+            let length = to - from;
+            let most = period.longest(&[range])?;
+            Some(Ahead { from, length, most })
+        }));
         let timers = period.interrupts.iter().filter(|came| came.is_timer);
         let timers = timers.filter(|came| came.from < due.at);
+        // Those that come while a thread goes first are a part of that.
+        let alone = timers.clone().filter(|came| !period.is_ahead(came.from));
         self.timers
-            .extend(timers.clone().map(|came| (came.from, came.to - came.from)));
+            .extend(alone.map(|came| (came.from, came.to - came.from)));
         self.sleep += due.sleep;
         let woken = timers.filter(|came| period.halts.contains(&came.from));
         self.woken.extend(woken.map(|came| came.to - came.from));
@@ -139,7 +191,9 @@ impl Analysis {
         let rounds = period.rounds(names);
         let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
         let own = after.find(|came| came.is_timer).copied();
-        let looks = looks::all(period, names);
+        let mut looks = looks::all(period, names);
+        // For this thread none of those leaves off that go before it.
+        looks.retain(|look| !period.is_ahead(look.at));
         for mut run in stretches(&period.changes, due.at, names) {
             // The sample's own interrupt does not come where another moment is due.
             if let Some(own) = own.filter(|own| own.to <= run.to) {
@@ -313,6 +367,7 @@ impl Analysis {
                 after: moment(period, from, due, ends, about.clock),
                 arming: period.left.unwrap_or(period.armed) - period.armed,
                 first: (period.is_first(due.at), period.is_first(from)),
+                wait: period.wait.map(|wait| (wait, ends.after)),
                 starts: run.nested(from),
                 state: State {
                     from: if run.masked <= from {
@@ -345,6 +400,9 @@ impl Analysis {
         let ticks = period.ticks.iter().any(|tick| *tick >= due.at);
         if ticks || after.next().is_some() {
             self.crossed += 1;
+            return;
+        }
+        if self.of_program && !self.is_direct(period, due, own, names) {
             return;
         }
         if due.slept {
@@ -380,10 +438,25 @@ impl Analysis {
         }
     }
 
+    /// Whether a program's thread went the path of an arrival: its timer's interrupt woke it, and
+    /// no other thread went before it then.
+    fn is_direct(&mut self, period: &Period, due: &Due, own: &Came, names: &Names) -> bool {
+        let mut ran = period.ran_in((own.from, own.to));
+        if !ran.any(|(_, func)| WAKERS.contains(&names.text(func))) {
+            self.roundabout += 1;
+            return false;
+        }
+        let behind = |(from, _): &(u64, u64)| due.at <= *from;
+        let is_crossed = period.all_ahead().iter().any(behind);
+        self.crossed += u64::from(is_crossed);
+        !is_crossed
+    }
+
     /// All is known: how late each arrival would be, and where the worst are.
     pub fn finish(mut self) -> (Tail, Paths, Vec<(Key, Found)>) {
         self.paths.sort();
         self.timers.sort_unstable();
+        self.ahead.sort_unstable();
         self.handling.sort();
         self.arming.iter_mut().for_each(|all| all.sort_unstable());
         let mut tail = Tail::default();
@@ -405,6 +478,7 @@ impl Analysis {
                     let length = (until - piece.from).saturating_sub(piece.spared);
                     if let Some(place) = place.filter(|place| place.length == length) {
                         (place.falls_in, place.state) = (falls_in, piece.state);
+                        place.ahead = self.longest_ahead(until, until + path, place.length);
                         place.saved = saved;
                     }
                 }
@@ -447,8 +521,9 @@ impl Analysis {
             return;
         };
         let split = from.saturating_sub(path).clamp(piece.from, piece.to);
+        let length = length + self.goes_before(*from, from + length + path);
         tail.flat(piece.state, 0, split - piece.from);
-        tail.flat(piece.state, *length, piece.to - split);
+        tail.flat(piece.state, length, piece.to - split);
     }
 
     /// What is saved, as one interrupt of the timer's serves two.
@@ -468,7 +543,27 @@ impl Analysis {
     fn falls_in(&self, from: u64, to: u64) -> u64 {
         let first = self.timers.partition_point(|(at, _)| *at < from);
         let within = self.timers[first..].iter().take_while(|(at, _)| *at < to);
-        within.map(|(_, length)| length).sum()
+        let fallen: u64 = within.map(|(_, length)| length).sum();
+        fallen + self.goes_before(from, to + fallen)
+    }
+
+    /// How long threads have the CPU that go before a program's and get it between two positions.
+    fn goes_before(&self, from: u64, to: u64) -> u64 {
+        self.ahead_in(from, to).iter().map(|one| one.length).sum()
+    }
+
+    fn ahead_in(&self, from: u64, to: u64) -> &[Ahead] {
+        let behind = |at: u64| self.ahead.partition_point(|one| one.from < at);
+        &self.ahead[behind(from)..behind(to.max(from))]
+    }
+
+    /// What threads that go before a program's run most of between two positions, where one of
+    /// them has the CPU for longer than `length`.
+    fn longest_ahead(&self, from: u64, to: u64, length: u64) -> Option<(Func, u64)> {
+        let longest = self.ahead_in(from, to).iter().max_by_key(|one| one.length);
+        longest
+            .filter(|one| one.length > length)
+            .map(|one| one.most)
     }
 }
 

@@ -4,6 +4,7 @@
 use punctual_model::Nanos;
 
 use super::path::State;
+use super::program::Wait;
 use super::steps::Times;
 use crate::names::Func;
 
@@ -18,6 +19,8 @@ pub enum Off {
     Preemption,
     /// The kernel does not ask whether another thread is to run.
     NoPreemptionPoint,
+    /// A thread has the CPU that goes before the one that waits.
+    Ahead,
 }
 
 impl Off {
@@ -28,6 +31,7 @@ impl Off {
             Self::SoftInterrupts => "soft interrupts off or served",
             Self::Preemption => "preemption off",
             Self::NoPreemptionPoint => "no preemption point",
+            Self::Ahead => "a thread of its priority or a higher one",
         }
     }
 }
@@ -59,6 +63,11 @@ pub struct Found {
     pub first: (bool, bool),
     /// By how much longer arming takes for a sample that is due here.
     pub shift: i64,
+    /// Of a program's thread: its wait, and how long after the reading of the clock it was due.
+    pub wait: Option<(Wait, Nanos)>,
+    /// What a thread that goes before a program's runs on its path, and for how long, where that
+    /// has the CPU for longer than all that is off before.
+    pub ahead: Option<(Func, u64)>,
     /// Where sections begin within it, after its begin: in instructions.
     pub starts: Vec<u64>,
     /// The state that the path behind it begins in.
@@ -82,6 +91,8 @@ impl Found {
             arming: 0,
             first: (false, false),
             shift: 0,
+            wait: None,
+            ahead: None,
             starts: Vec::new(),
             state,
             falls_in: 0,

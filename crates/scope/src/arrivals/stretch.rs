@@ -3,7 +3,7 @@
 
 use super::path::{From, State};
 use super::place::Off;
-use super::timeline::{Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
+use super::timeline::{AHEAD, Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
 use crate::names::{CodeKind, Func, Names};
 
 /// So many beginnings of nested sections are kept of a place.
@@ -84,10 +84,11 @@ impl Stretch {
     /// What is off for most of it.
     pub fn off(&self, from: u64) -> Off {
         let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
-        let mut sums = [0; 4];
+        let mut sums = [0; 5];
         for ((at, state), end) in self.off.iter().zip(ends) {
             let length = end.saturating_sub(from.max(*at));
             let kind = match state {
+                state if state & AHEAD != 0 => 4,
                 state if state & IRQS != 0 => 0,
                 state if state & SOFTIRQ != 0 => 1,
                 state if state & PREEMPT != 0 => 2,
@@ -101,8 +102,12 @@ impl Stretch {
             Off::Preemption,
             Off::NoPreemptionPoint,
         ];
+        let [.., ahead] = sums;
+        let (all, mut sum): (u64, _) = (sums[..4].iter().sum(), 0);
+        if ahead > all {
+            return Off::Ahead;
+        }
         // Interrupts off keep a thread away as preemption off does, and so on.
-        let (all, mut sum): (u64, _) = (sums.iter().sum(), 0);
         let most = sums.iter().zip(kinds).find(|(own, _)| {
             sum += **own;
             2 * sum >= all
@@ -214,7 +219,14 @@ pub fn before_switch(run: Stretch, period: &Period, scheduler: Option<Func>) -> 
 /// An interrupt that goes over into the scheduler has it look for a thread: who is ready by then
 /// gets the CPU.
 pub fn apart(run: Stretch, period: &Period) -> Vec<Stretch> {
-    let within = |came: &&Came| run.from <= came.from && came.to < run.to;
+    // Who is to go before the one that waits gets the CPU before it.
+    let goes_on = |(_, state): &(u64, u8)| state & AHEAD == 0;
+    let behind = run.off.iter().rposition(|one| !goes_on(one));
+    let ahead = behind.and_then(|last| run.off.get(last + 1));
+    let ahead = behind.map(|_| ahead.map_or(run.to, |(at, _)| *at));
+    let within = |came: &&Came| {
+        run.from <= came.from && came.to < run.to && ahead.is_none_or(|end| end <= came.to)
+    };
     let came = period.interrupts.iter().filter(within);
     let last = came
         .filter_map(|came| Some((came.to, came.scheduled?)))
@@ -267,4 +279,65 @@ fn open(found: &mut Vec<Stretch>, change: &Change, changes: &[Change], until: u6
         masked: to,
         off: Vec::new(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that interrupts are off in first, then preemption with what else, for so long each.
+    fn stretch(second: u8, lengths: [u64; 2]) -> Stretch {
+        let to = 100 + lengths[0] + lengths[1];
+        let end = Change {
+            at: to,
+            state: 0,
+            by: 0,
+            func: 0,
+            scheduled: false,
+            held: 0,
+        };
+        Stretch {
+            from: 100,
+            to,
+            end: Some(end),
+            user: false,
+            held: 0,
+            by: 0,
+            is_switch: false,
+            own: 0,
+            within: None,
+            masked: to,
+            off: vec![(100, IRQS), (100 + lengths[0], PREEMPT | second)],
+        }
+    }
+
+    #[test]
+    fn an_interrupt_lets_nobody_in_while_another_thread_goes_first() {
+        let period = Period {
+            interrupts: vec![Came {
+                from: 100,
+                to: 200,
+                is_timer: true,
+                scheduled: Some(false),
+            }],
+            ..Period::default()
+        };
+        let parts = |second| {
+            let parts = apart(stretch(second, [100, 900]), &period);
+            parts
+                .iter()
+                .map(|one| (one.from, one.to))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(parts(0), [(100, 200), (200, 1_100)]);
+        assert_eq!(parts(AHEAD), [(100, 1_100)]);
+    }
+
+    #[test]
+    fn what_is_off_for_most_of_it_gives_its_name() {
+        let off = |second, lengths| stretch(second, lengths).off(100);
+        assert_eq!(off(AHEAD, [400, 500]), Off::Ahead);
+        assert_eq!(off(AHEAD, [500, 400]), Off::Interrupts);
+        assert_eq!(off(0, [400, 500]), Off::Preemption);
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::program::Wait;
 use crate::names::Func;
 
 /// Nothing is off, and the kernel runs.
@@ -15,8 +16,10 @@ pub const PREEMPT: u8 = 2;
 pub const SOFTIRQ: u8 = 4;
 /// The kernel asks only here and there whether another thread is to run.
 pub const STUCK: u8 = 8;
+/// A thread has the CPU that goes before the one that waits.
+pub const AHEAD: u8 = 32;
 /// What keeps a thread away.
-pub const OFF: u8 = IRQS | PREEMPT | SOFTIRQ | STUCK;
+pub const OFF: u8 = IRQS | PREEMPT | SOFTIRQ | STUCK | AHEAD;
 /// User space runs.
 pub const USER: u8 = 16;
 
@@ -149,6 +152,8 @@ pub struct Period {
     pub halts: Vec<u64>,
     /// The interrupts, in order.
     pub interrupts: Vec<Came>,
+    /// Of a program's thread, its wait, as far as it is known.
+    pub wait: Option<Wait>,
     /// Where the kernel's tick was carried out.
     pub ticks: Vec<u64>,
     /// Which functions ran where something was off: from where on.
@@ -179,6 +184,8 @@ pub struct Timeline {
     rounds: u32,
     /// The soft interrupt that was served last in these.
     action: Option<u8>,
+    /// Whether a thread has the CPU that goes before the one that waits: [`AHEAD`], or nothing.
+    ahead: u8,
 }
 
 impl Timeline {
@@ -197,6 +204,7 @@ impl Timeline {
 
     /// What is off at a position; nothing happens where that is as it was.
     pub fn note(&mut self, at: u64, state: u8, func: Func, is_helper: bool, scheduled: bool) {
+        let state = state | self.ahead;
         let held = self.holds + u8::from(self.readers > 0) * READER;
         let is_open = state & OFF == 0;
         // What was gone through is over.
@@ -356,6 +364,30 @@ impl Timeline {
         }
     }
 
+    /// The thread that was switched to goes before the one that waits, or not.
+    pub fn ahead(&mut self, is_ahead: bool) {
+        self.ahead = u8::from(is_ahead) * AHEAD;
+    }
+
+    /// A cycle of a program's thread ends at the switch at hand: it waits.
+    pub fn waits(&mut self, wait: Option<Wait>) {
+        self.armed = true;
+        (self.now.armed, self.now.left, self.now.wait) = (self.now.read, None, wait);
+    }
+
+    /// The cycle with this number begins, for which the clock was read at a position: the period
+    /// that it ends, if the wait before it was seen.
+    pub fn begins(&mut self, cycle: u64, read: u64) -> Option<Period> {
+        let step = self.step?;
+        let is_seen = self.armed && self.now.sample == cycle;
+        self.armed = false;
+        self.over(read, None);
+        let ended = self.end(step, cycle + 1, read);
+        // The path of such a sample ends with the switch to it.
+        let switched = read;
+        is_seen.then_some(Period { switched, ..ended })
+    }
+
     /// The clock is read in user space.
     pub fn clock(&mut self, at: u64) {
         self.read = Some(at);
@@ -381,10 +413,17 @@ impl Timeline {
         let step = self.step.filter(|_| self.armed)?;
         self.armed = false;
         let taken = self.read.take().unwrap_or(at);
+        self.samples += 1;
         self.over(at, None);
+        let ended = self.end(step, self.samples, taken);
+        (ended.sample > 0).then_some(ended)
+    }
+
+    /// The period that ends with a reading of the clock; the next one ends with this sample.
+    fn end(&mut self, step: u32, sample: u64, taken: u64) -> Period {
         let next = Period {
             step,
-            sample: self.samples + 1,
+            sample,
             read: taken,
             ..Period::default()
         };
@@ -393,9 +432,72 @@ impl Timeline {
         if let Some(last) = ended.changes.last() {
             self.now.changes.push(*last);
         }
-        self.samples += 1;
         ended.taken = taken;
         ended.looks = self.take_looks();
-        (ended.sample > 0).then_some(ended)
+        ended
+    }
+}
+
+impl Period {
+    /// Whether a thread has the CPU at a position that goes before the one that waits.
+    pub fn is_ahead(&self, at: u64) -> bool {
+        let next = self.changes.partition_point(|change| change.at <= at);
+        let last = self.changes[..next].last();
+        last.is_some_and(|change| change.state & AHEAD != 0)
+    }
+
+    /// From where to where threads have the CPU that go before the one that waits.
+    pub fn all_ahead(&self) -> Vec<(u64, u64)> {
+        let mut found: Vec<(u64, u64)> = Vec::new();
+        let mut since = None;
+        for change in &self.changes {
+            match (since, change.state & AHEAD != 0) {
+                (None, true) => since = Some(change.at),
+                (Some(from), false) => {
+                    found.push((from, change.at));
+                    since = None;
+                }
+                _ => {}
+            }
+        }
+        found.extend(since.map(|from| (from, self.taken)));
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_programs_periods_are_those_whose_wait_was_seen() {
+        let mut timeline = Timeline::default();
+        timeline.step();
+        assert!(timeline.begins(3, 100).is_none(), "nothing was before");
+        timeline.waits(None);
+        timeline.switch(250);
+        timeline.ahead(true);
+        timeline.note(250, PREEMPT, 1, false, false);
+        timeline.note(300, USER, 1, false, false);
+        timeline.ahead(false);
+        timeline.note(400, PREEMPT, 1, false, false);
+        timeline.note(500, OPEN, 1, false, false);
+        let period = timeline.begins(4, 900).unwrap();
+        let places = (period.sample, period.read, period.left, period.taken);
+        assert_eq!(places, (4, 100, Some(250), 900));
+        // The path ends where it gets the CPU.
+        assert_eq!((period.switched, period.armed), (900, 100));
+        assert_eq!(period.all_ahead(), [(250, 400)]);
+        assert!(period.is_ahead(399) && !period.is_ahead(400) && !period.is_ahead(249));
+        assert_eq!(period.changes[1].state, USER | AHEAD);
+        // Cycle 5 has no place: what follows begins anew.
+        timeline.waits(None);
+        assert!(timeline.begins(6, 1_500).is_none());
+        timeline.waits(None);
+        assert_eq!(
+            timeline.begins(7, 1_900).map(|period| period.read),
+            Some(1_500)
+        );
+        assert!(timeline.begins(8, 2_000).is_none(), "it did not wait");
     }
 }

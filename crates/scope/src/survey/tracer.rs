@@ -8,6 +8,7 @@ use punctual_trace::{Block, Word};
 
 use super::delays::{DelayTracer, Delays};
 use super::section::{Hotspot, SectionKind};
+use crate::arrivals::program::{Program, Turn as Cycle};
 use crate::arrivals::timeline::{self, Looks, Period, Timeline};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
@@ -149,6 +150,8 @@ pub struct SectionTracer<'a> {
     timeline: Option<Timeline>,
     /// The periods that are over and not yet taken away.
     periods: Vec<Period>,
+    /// The threads of programs whose waits end periods, too.
+    program: Option<Program>,
     /// Whether the scheduler was called, and has not yet switched preemption on again.
     in_scheduler: bool,
 }
@@ -186,16 +189,27 @@ impl<'a> SectionTracer<'a> {
             plain: Func::default(),
             timeline: None,
             periods: Vec::new(),
+            program: None,
             in_scheduler: false,
         }
     }
 
     /// One that also tells what is off from one sample to the next.
-    pub fn with_periods(names: Names<'a>, preemption: Preemptibility) -> Self {
+    pub fn with_periods(
+        names: Names<'a>,
+        preemption: Preemptibility,
+        program: Option<Program>,
+    ) -> Self {
         Self {
             timeline: Some(Timeline::default()),
+            program,
             ..Self::new(names, preemption, 0, false)
         }
+    }
+
+    /// The threads of programs, where their waits end periods.
+    pub fn program(&self) -> Option<&Program> {
+        self.program.as_ref()
     }
 
     /// The periods that are over since this was asked last.
@@ -344,7 +358,12 @@ impl<'a> SectionTracer<'a> {
                 self.block(block, ran);
                 self.quiet = false;
             }
-            Word::Memory { .. } | Word::Turn(_) => {}
+            Word::Memory { insn, address } => {
+                if let Some(program) = &mut self.program {
+                    program.accesses(insn, address);
+                }
+            }
+            Word::Turn(_) => {}
             Word::Marker(kind) => {
                 if Marker::from_kind(kind) == Some(Marker::Step) {
                     let executed = self.position - self.waited;
@@ -352,6 +371,9 @@ impl<'a> SectionTracer<'a> {
                     self.step = Some(self.step.map_or(0, |step| step + 1));
                     if let Some(timeline) = &mut self.timeline {
                         timeline.step();
+                    }
+                    if let Some(program) = &mut self.program {
+                        program.step();
                     }
                 }
             }
@@ -388,8 +410,30 @@ impl<'a> SectionTracer<'a> {
             self.op(op, func);
         }
         self.run(func, ran - done);
+        self.follow(block, func);
         self.opened = self.open.iter().any(Option::is_some);
         self.previous = Some((block, whole));
+    }
+
+    /// What of a block has to do with a program's thread.
+    fn follow(&mut self, block: u32, func: Func) {
+        let (Some(program), Some(timeline)) = (&mut self.program, &mut self.timeline) else {
+            return;
+        };
+        let name = self.library.names.name(func);
+        if name.kind == CodeKind::Syscall && self.library.func(block).1 {
+            program.call();
+        }
+        let turn = self.library.notes(block);
+        let turn = turn.and_then(|what| program.notes(what, &name.text));
+        match turn {
+            Some((Cycle::Begins(cycle), read)) => {
+                let period = timeline.begins(cycle, read);
+                self.periods.extend(period.filter(|_| self.known));
+            }
+            Some((Cycle::Ends, _)) => timeline.waits(program.wait()),
+            None => {}
+        }
     }
 
     /// What the running thread takes hold of, and a switch has to see to.
@@ -654,9 +698,17 @@ impl<'a> SectionTracer<'a> {
         }
         if let Some(timeline) = &mut self.timeline {
             match op {
-                Op::TakeStack(_) => timeline.switch(self.position),
+                Op::TakeStack(_) => {
+                    timeline.switch(self.position);
+                    timeline.ahead(self.program.as_ref().is_some_and(Program::is_ahead));
+                }
                 Op::ReadClock if self.library.names.name(func).kind == CodeKind::User => {
                     timeline.clock(self.position);
+                }
+                Op::ReadClock => {
+                    if let Some(program) = &mut self.program {
+                        program.clock(self.position);
+                    }
                 }
                 _ => {}
             }
