@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		struct timespec t = { due / 1000000000, due % 1000000000 };
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		long long begin = now();
-		for (long rounds = 12000; rounds; rounds--)
+		for (long rounds = 20000; rounds; rounds--)
 			__asm__ volatile("" : : "r"(rounds));
 		took[i] = now() - begin;
 		latency[i] = begin - due;

@@ -797,13 +797,17 @@ mod tests {
             woken(300),
             gets_cpu(302),
             took_back(303),
+            // A lock within is no wait of a thread that waits with timers.
+            out(304, Out::Sleeps),
+            woken(305),
+            gets_cpu(306),
             sets(310, 9_200),
             out(320, Out::Sleeps),
             woken(400),
             gets_cpu(401),
             took_back(402),
         ];
-        let expected = [cycle([100, 104, 160, 46], 0), cycle([300, 302, 320, 18], 0)];
+        let expected = [cycle([100, 104, 160, 46], 0), cycle([300, 302, 320, 16], 1)];
         assert_eq!(cycles(&events), expected);
     }
 
