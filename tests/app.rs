@@ -663,7 +663,13 @@ fn a_late_cycle_is_explained_across_kernel_and_program_by_its_lines() {
         .collect();
     assert!(!meddled.is_empty(), "{:#}, {meddling}", inversion.0);
     let unlocking = line_of("unlocking");
-    assert_has(&inversion.0["notes"].to_string(), &[&unlocking]);
+    let notes = inversion.0["notes"].as_array().expect("notes");
+    let mut woken = notes.iter().filter_map(Value::as_str);
+    let woken = woken.find(|note| note.contains("it slept until "));
+    assert_has(
+        woken.expect("who woke it"),
+        &["story in holder", &unlocking],
+    );
 
     // A cycle in which nothing is planted has nothing of it.
     let sound = told(FAULT - 1);
