@@ -304,6 +304,7 @@ enum Woke {
 
 /// A thread while events are read.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct State {
     name: String,
     priority: i64,
