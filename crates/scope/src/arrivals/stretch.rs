@@ -122,7 +122,7 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
     let mut now: Option<Stretch> = None;
     let mut masked = None;
     for change in changes.iter().filter(|change| change.at <= until) {
-        let off = change.state & OFF & !IRQS;
+        let off = change.state & OFF;
         match &mut now {
             Some(run) if off != 0 => {
                 run.off.push((change.at, off));
