@@ -248,9 +248,9 @@ fn what_meets_the_timer_of_a_programs_thread_is_foretold_and_reached() {
     let latest = number(&ahead["worst_ns"]);
     assert!((AHEAD..AHEAD + 40_000).contains(&latest), "{ahead:#}");
     assert!(number(&ahead["reached_ns"]) > AHEAD, "{ahead:#}");
-    // The forecast is no better here than that: it is never earlier.
+    // The forecast is no better here than that.
     let early = number(&first["foretold_ns"]) - number(&first["reached_ns"]);
-    assert!((-200..15_000).contains(&early), "{ahead:#}");
+    assert!((-1_000..15_000).contains(&early), "{ahead:#}");
 
     // Nothing is later than the path of an idle CPU; and a span is nowhere in its memory.
     let span = told("span", "2");

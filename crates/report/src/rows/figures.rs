@@ -10,6 +10,7 @@ use crate::stats::{Stats, supports};
 use crate::text::{seconds, seconds_span, span, thousands};
 use crate::views::{self, FindingText, Tone};
 use punctual_model::probe::{FindingView, Shape, View};
+use punctual_model::recording::{ENDED_WITHIN, UNTOLD};
 
 /// The quantiles shown, best first, and what each is called.
 const QUANTILES: [(f64, &str); 4] = [
@@ -31,6 +32,7 @@ pub fn section(
         let findings = view.findings(&row.variant);
         let findings = findings.filter(|finding| finding.leads() == leads);
         findings
+            .filter(|finding| !EXCEPTIONS.contains(&finding.key) || has(entries, finding.key))
             .map(|finding| finding_line(row, finding, entries, notes))
             .collect()
     };
@@ -318,6 +320,15 @@ fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> 
         Err(_) => cell(DASH.to_owned(), Rank::Absent),
     });
     Line::new(label, cells)
+}
+
+/// Findings of what was not as it should be: where a probe has nothing to tell, there is none.
+const EXCEPTIONS: [&str; 2] = [ENDED_WITHIN, UNTOLD];
+
+/// Whether any recording has a finding.
+fn has(entries: &[Entry<'_>], key: &str) -> bool {
+    let mut all = entries.iter().flat_map(|entry| &entry.found);
+    all.any(|one| one.recording.findings.contains_key(key))
 }
 
 /// What the probe told besides its samples.

@@ -118,6 +118,38 @@ fn what_takes_no_samples_shows_what_it_found() {
     assert_note(&runs, "rt, footprint, idle, bss: hidden");
 }
 
+/// What a program's last cycle was, and what the kernel left out, is told where there is such.
+#[test]
+fn what_is_an_exception_has_a_line_where_there_is_one() {
+    let mut runs = fixtures::whole();
+    for run in &mut runs {
+        let recording = &mut run.recordings[0];
+        recording.key.probe = "app".into();
+        recording.key.variant = "loop lateness".into();
+    }
+    let labels = |runs: &[punctual_model::Run]| {
+        let sheet = Sheet::new(&Matrix::new(runs), Range::Beside);
+        let sections = sheet.sections.iter();
+        let mut of_app = sections.filter(|section| section.title.contains("loop lateness"));
+        let lines = of_app.next().expect("a section").lines.iter();
+        let labels = lines.map(|line| line.label.clone());
+        labels.collect::<Vec<_>>()
+    };
+    let exceptions = ["last, not counted", "begin not told"];
+    let none = labels(&runs);
+    assert!(
+        !exceptions
+            .iter()
+            .any(|one| none.contains(&(*one).to_owned()))
+    );
+    let untold = punctual_model::Finding::Count(3);
+    let findings = &mut runs[1].recordings[0].findings;
+    findings.insert("switches_untold".into(), untold);
+    let one = labels(&runs);
+    assert!(!one.contains(&exceptions[0].to_owned()));
+    assert!(one.contains(&exceptions[1].to_owned()), "{one:?}");
+}
+
 #[test]
 fn a_verdict_stands_before_the_time_and_is_never_a_pass_by_default() {
     let mut runs = fixtures::all_probes();
