@@ -82,33 +82,34 @@ fn no_sample_on_rt_is_above_the_bound_of_its_run() {
     assert_eq!(pooled["runs"].as_array().unwrap().len(), ids.len());
 }
 
-/// Of the same place, with a second timer's interrupt in its path: later, and not above the bound.
+/// A sample with a second timer's interrupt in its path is told, kept, and not above the bound;
+/// where it is the latest, it is what was reached.
 fn two_timers_at_once_come_nearer(scratch: &Scratch, ids: &[&str]) {
-    let nearer = bound(scratch, &[ids, &["--aim", "1"]].concat());
-    let reached = &nearer["reached"];
-    let (late, behind) = (number(&reached["late_ns"]), number(&reached["second_ns"]));
+    let nearer = bound(scratch, &[ids, &["--aim", "2"]].concat());
     let told = ids.iter().flat_map(|id| {
-        let ended = scratch.run(&["arrivals", id, "--aim", "1", "--quiet", "--json"]);
+        let ended = scratch.run(&["arrivals", id, "--aim", "2", "--quiet", "--json"]);
         assert_eq!(ended.status, Some(0), "{}", ended.stderr);
         let told: Value = serde_json::from_str(&ended.stdout).unwrap();
         told["steps"].as_array().unwrap().clone()
     });
     let told: Vec<Value> = told.collect();
     let second: Vec<&Value> = told.iter().map(|step| &step["with_second"]).collect();
-    let second: Vec<&&Value> = second.iter().filter(|one| !one.is_null()).collect();
-    assert_eq!(second.len(), ids.len(), "{told:#?}");
-    let alone = told.iter().map(|step| number(&step["reached_ns"])).max();
-    assert!(Some(late) > alone, "{alone:?}: {nearer:#}");
-    let same = |one: &&&&Value| one["reached_ns"] == late && one["behind_ns"] == behind;
-    let second = second.iter().find(same).expect("it is kept");
-    // Two interrupts of the timer, and what is off before them.
-    let (interrupts, off) = (number(&second["interrupts_ns"]), number(&second["off_ns"]));
-    assert!(
-        interrupts + off < late && behind > off && interrupts > 2_500,
-        "{second:#}"
-    );
+    let second: Vec<&Value> = second.into_iter().filter(|one| !one.is_null()).collect();
+    assert!(second.len() >= ids.len(), "{told:#?}");
     let sampled = latency(&nearer, "sliding window with oWCET").0;
-    assert!(late <= sampled, "{nearer:#}");
+    for one in &second {
+        // One of the timer's interrupts takes 1.3 µs at least.
+        let [late, behind] = ["reached_ns", "behind_ns"].map(|name| number(&one[name]));
+        let [interrupts, off] = ["interrupts_ns", "off_ns"].map(|name| number(&one[name]));
+        assert!(interrupts > 1_300 && behind > off, "{one:#}");
+        assert!(off + interrupts < late && late <= sampled, "{one:#}");
+    }
+    let alone = told.iter().map(|step| step["reached_ns"].as_i64());
+    let alone = alone.max().flatten();
+    let latest = second.iter().map(|one| number(&one["reached_ns"])).max();
+    let reached = &nearer["reached"];
+    assert_eq!(reached["late_ns"].as_i64(), latest.max(alone), "{nearer:#}");
+    assert_eq!(reached["second_ns"].is_i64(), latest > alone, "{nearer:#}");
 }
 
 #[test]

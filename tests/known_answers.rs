@@ -242,10 +242,10 @@ fn figures(is_idle: bool) -> [Figure; 5] {
 fn timer_agrees_with_cyclictest() {
     let scratch = Scratch::new();
     let [ours, theirs] = programs(*SAMPLES);
-    let [ours_first, theirs_first] = sized(["1..2", "3..4"], ["1..3", "4..6"]);
+    // Of fewer seeds all maxima of one lie above all of the other too often, by chance alone.
     let orders = [
-        ([ours.clone(), theirs.clone()], ours_first, 0),
-        ([theirs, ours], theirs_first, 1),
+        ([ours.clone(), theirs.clone()], "1..3", 0),
+        ([theirs, ours], "4..6", 1),
     ];
     // The programs are the same whatever kernel they run on.
     for kernel in *sized(&&KERNELS[1..], &&KERNELS[..]) {

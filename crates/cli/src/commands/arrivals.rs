@@ -121,7 +121,7 @@ struct Aims {
     most: usize,
     /// At so many at once; none: as many as this machine can.
     at_once: Option<usize>,
-    /// At the latest one of all once more, with a second timer.
+    /// At the latest of all once more, with a second timer.
     with_second: bool,
 }
 
@@ -166,29 +166,39 @@ fn watch(repeat: &ReplayArgs, run: &Run, recordings: &[usize], aims: Aims) -> Re
         all.push((found, tried.collect()));
     }
     let mut told = told(run, &all, most, &digest);
-    if aims.with_second
-        && let Some((found, number, first)) = latest(&all)
-    {
-        let step = run.recordings[found.recording].key.step;
-        let place = (found.recording, &found.places[number]);
-        let body = |on: OnEvent| aimer.reach_with_second(place, first, on);
-        let Some(second) = repeat.repeat(run, Some(step), body)? else {
-            return Ok(None);
-        };
-        if let Some(second) = second {
-            told.add_second(step, &second);
+    if aims.with_second {
+        let places = latest_first(&all);
+        let alone = places.first().map(|(.., reached)| reached.late);
+        for (found, number, first) in places.into_iter().take(SECONDS) {
+            let step = run.recordings[found.recording].key.step;
+            let place = (found.recording, &found.places[number]);
+            let body = |on: OnEvent| aimer.reach_with_second(place, first, on);
+            let Some(second) = repeat.repeat(run, Some(step), body)? else {
+                return Ok(None);
+            };
+            if let Some(second) = &second {
+                told.add_second(step, second);
+            }
+            if second.is_some_and(|second| Some(second.reached.late) > alone) {
+                break;
+            }
         }
     }
     Ok(Some(told))
 }
 
-/// The latest aimed sample of all, with its place's number.
-fn latest(all: &[(Every, Aimed)]) -> Option<(&Every, usize, &Reached)> {
+/// At so many places a second timer is aimed, until one makes a sample later than all alone.
+const SECONDS: usize = 3;
+
+/// The aimed samples of all recordings with their places' numbers, the latest first.
+fn latest_first(all: &[(Every, Aimed)]) -> Vec<(&Every, usize, &Reached)> {
     let each = all.iter().flat_map(|(found, aimed)| {
         let aimed = aimed.iter();
         aimed.map(move |(number, reached)| (found, *number, reached))
     });
-    each.max_by_key(|(_, _, reached)| reached.late)
+    let mut each: Vec<_> = each.collect();
+    each.sort_by_key(|(.., reached)| std::cmp::Reverse(reached.late));
+    each
 }
 
 /// Aims at the latest arrivals of a run's timers, so many of each step, and at the latest of

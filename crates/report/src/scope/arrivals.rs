@@ -111,7 +111,7 @@ struct Shown {
     samples_before: u64,
     after_ns: Option<Nanos>,
     reached_ns: Option<Nanos>,
-    /// How long interrupts took in the aimed sample, its own among them.
+    /// How long interrupts took in the aimed sample behind what was off, its own among them.
     #[serde(default)]
     reached_interrupts_ns: Option<Nanos>,
     difference_ns: Option<Nanos>,
@@ -286,7 +286,7 @@ fn shown(place: &Place, reached: Option<&Reached>) -> Shown {
         samples_before: place.sample,
         after_ns: place.after,
         reached_ns: reached.map(|reached| reached.late),
-        reached_interrupts_ns: reached.and_then(Reached::interrupts),
+        reached_interrupts_ns: reached.and_then(|reached| reached.interrupts(place.length)),
         difference_ns: reached.map(|reached| reached.late - place.foretold),
         aimed_after_ns: reached.map(|reached| reached.after),
         as_foretold: reached.map(|reached| is_hit(place.foretold, reached.late)),
@@ -317,15 +317,19 @@ fn differs(place: &Place, reached: Option<&Reached>) -> Vec<Differs> {
 }
 
 impl Told {
-    /// Takes what was reached in a step with a second timer.
+    /// Takes what was reached in a step with a second timer, where nothing later is known.
     pub fn add_second(&mut self, step: u32, second: &Second) {
         let story = second.reached.breakdown.as_ref().ok();
-        if let Some(step) = self.steps.iter_mut().find(|one| one.number == step) {
+        let Some(step) = self.steps.iter_mut().find(|one| one.number == step) else {
+            return;
+        };
+        let known = step.with_second.as_ref().map(|known| known.reached_ns);
+        if known < Some(second.reached.late) {
             step.with_second = Some(WithSecond {
                 reached_ns: second.reached.late,
                 behind_ns: second.behind,
                 off_ns: second.off,
-                interrupts_ns: second.reached.interrupts(),
+                interrupts_ns: second.reached.interrupts(second.off),
                 cause: story.map(sentence),
             });
         }

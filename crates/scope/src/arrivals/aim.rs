@@ -455,11 +455,13 @@ fn ran<'a>(told: &'a Breakdown, until: Nanos) -> BTreeMap<String, Nanos> {
 }
 
 impl Reached {
-    /// How long interrupts took, its own among them; none where its story is not told.
-    pub fn interrupts(&self) -> Option<Nanos> {
+    /// How long interrupts took behind what was off for so long, its own among them; none where
+    /// its story is not told.
+    pub fn interrupts(&self, off: Nanos) -> Option<Nanos> {
         let parts = self.breakdown.as_ref().ok()?.parts.iter();
         let interrupts = parts.filter(|part| part.cause == Cause::HardIrq);
-        Some(interrupts.fold(Nanos::ZERO, |sum, part| sum + part.length))
+        let behind = interrupts.map(|part| part.from + part.length - part.from.max(off));
+        Some(behind.fold(Nanos::ZERO, |sum, time| sum + time.max(Nanos::ZERO)))
     }
 
     /// Which functions ran longer than foretold, or less long.
