@@ -316,13 +316,7 @@ impl Repeater {
             ControlFlow::Continue(())
         };
         let outcome = bench.run(machine, &run.plan, self.start, take, cancel);
-        if cancel.load(Ordering::SeqCst) {
-            return Err(RunError::Interrupted.into());
-        }
-        if let Some(what) = differs {
-            let run = run.id.clone();
-            return Err(ScopeError::Differs { run, what });
-        }
+        is_as_then(run, differs, cancel)?;
         match outcome.result {
             Err(error) if !is_over => Err(error.into()),
             _ => Ok(found),
@@ -365,13 +359,7 @@ impl Repeater {
             ControlFlow::Continue(())
         };
         let outcome = bench.run(machine, &run.plan, self.start, take, cancel);
-        if cancel.load(Ordering::SeqCst) {
-            return Err(RunError::Interrupted.into());
-        }
-        if let Some(what) = differs {
-            let run = run.id.clone();
-            return Err(ScopeError::Differs { run, what });
-        }
+        is_as_then(run, differs, cancel)?;
         match (found, outcome.result) {
             (Some(found), _) => Ok(found),
             (None, Err(error)) => Err(error.into()),
@@ -533,6 +521,17 @@ impl Repeater {
         bench.plugin = Some(Plugin { library, orders });
         Ok(bench)
     }
+}
+
+/// That nobody has interrupted a run that is repeated, and that nothing of it differs.
+fn is_as_then(run: &Run, differs: Option<String>, cancel: &AtomicBool) -> Result<(), ScopeError> {
+    if cancel.load(Ordering::SeqCst) {
+        return Err(RunError::Interrupted.into());
+    }
+    differs.map_or(Ok(()), |what| {
+        let run = run.id.clone();
+        Err(ScopeError::Differs { run, what })
+    })
 }
 
 /// How much memory a guest has, for the plugin.

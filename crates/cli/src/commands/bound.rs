@@ -35,8 +35,8 @@ pub struct Bound {
     /// The runs, of one subject
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
-    /// Aim samples at the N latest arrivals of each step of timer, and at the latest of all once
-    /// more with a second timer, whose interrupt comes into its path
+    /// Aim samples at the N latest arrivals of each step of timer, and at the latest of these once
+    /// more with a second timer, whose interrupt comes into their path
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3", default_value_t = 0)]
     aim: usize,
     #[command(flatten)]
