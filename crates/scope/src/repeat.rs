@@ -56,9 +56,12 @@ pub struct Moved {
 impl Moved {
     /// What the plugin is ordered.
     fn orders(self, machine: &Machine, symbols: &Symbols) -> Result<String, ScopeError> {
-        let entry = "entry_SYSCALL_64";
-        let Some((entry, _)) = symbols.range(entry) else {
-            let why = format!("{} has no {entry}", machine.kernel.release);
+        let entry = Code::of(machine.kernel.architecture).moves_at;
+        let Some((entry, _)) = entry.and_then(|entry| symbols.range(entry)) else {
+            let why = format!(
+                "{} has no entry of system calls at which a program's wait could be moved",
+                machine.kernel.release
+            );
             return Err(ScopeError::NoSymbols(why));
         };
         let Self {

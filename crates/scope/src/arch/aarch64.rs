@@ -38,6 +38,7 @@ pub static CODE: Code = Code {
     table: None,
     syscall: Some(SYSCALL),
     in_syscall: Some("el0_svc"),
+    moves_at: None,
     detour: None,
     switch: "cpu_switch_to",
     timer: "arch_timer_handler_virt",

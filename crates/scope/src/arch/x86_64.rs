@@ -43,6 +43,7 @@ pub static CODE: Code = Code {
     table: Some("_entries_start"),
     syscall: None,
     in_syscall: None,
+    moves_at: Some("entry_SYSCALL_64"),
     detour: Some("__x86_indirect_"),
     switch: "__switch_to_asm",
     timer: "asm_sysvec_apic_timer_interrupt",
