@@ -138,8 +138,17 @@ fn smis_are_counted_or_both_say_why_not() {
     );
     let reason = |ended: &Ended| REASONS.iter().position(|why| ended.stderr.contains(why));
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap();
+    let smis = |ended: &Ended| -> Vec<String> {
+        let lines = masked_lines(&ended.stdout).into_iter();
+        lines.filter(|line| line.contains("SMI")).collect()
+    };
     if reason(&theirs) == Some(0) && cpus.contains("GenuineIntel") {
-        punctual_skip::skip("rt-tests does not know this processor");
+        // Of Intel's processors rt-tests lists models, of which this one is younger: it does not
+        // count, so that ours counts or says what else is in the way.
+        let counted = smis(&ours).len() == 1;
+        let (status, why) = (ours.status, reason(&ours));
+        assert_eq!((status == Some(0), why.is_none()), (counted, counted));
+        assert_ne!(why, Some(0), "{}", ours.stderr);
         return;
     }
     assert_eq!(
@@ -148,10 +157,6 @@ fn smis_are_counted_or_both_say_why_not() {
         "{}",
         ours.stderr
     );
-    let smis = |ended: &Ended| -> Vec<String> {
-        let lines = masked_lines(&ended.stdout).into_iter();
-        lines.filter(|line| line.contains("SMI")).collect()
-    };
     assert_eq!(smis(&ours), smis(&theirs));
     assert!(theirs.status != Some(0) || smis(&ours).len() == 1);
 }

@@ -305,7 +305,7 @@ pub fn power_off() -> io::Error {
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt as _;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -350,7 +350,7 @@ mod tests {
         let mut command = Command::new("sh");
         let script = "head -c 100000 /dev/zero; exec sleep 1000";
         let child = command.args(["-c", script]).process_group(0);
-        let mut child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
         let leader = id(&child);
         group.led_by(leader);
         let mut read = vec![0; 100_000];
@@ -368,9 +368,13 @@ mod tests {
     #[test]
     fn who_was_started_with_a_variable_is_found() {
         let value = Path::new("/of/this/test");
-        let mut command = Command::new("sleep");
-        let command = command.arg("1000").env("PUNCTUAL_TEST", value);
+        let mut command = Command::new("cat");
+        let command = command.env("PUNCTUAL_TEST", value);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
+        // Until the program itself runs, its variables cannot be read.
+        io::Write::write_all(child.stdin.as_mut().unwrap(), b".").unwrap();
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
         let found = with_variable("PUNCTUAL_TEST", value);
         kill(id(&child));
         child.wait().unwrap();
