@@ -44,8 +44,8 @@ pub struct Code {
     pub syscall: Option<&'static str>,
     /// What is called there by system calls only: who comes out of it was in one.
     pub in_syscall: Option<&'static str>,
-    /// Where a program's system calls come in, at which the plugin can move a wait of its; `None`
-    /// where it cannot.
+    /// The entry of system calls at which the plugin can move a program's wait; `None` where it
+    /// cannot.
     pub moves_at: Option<&'static str>,
     /// How the names of detours begin by which functions are called through a pointer.
     pub detour: Option<&'static str>,
