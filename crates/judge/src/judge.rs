@@ -23,6 +23,8 @@ use crate::subjects::{Subject, subjects};
 use crate::typical::{Typical, runs_for_typical, typical};
 use crate::verdict::{Answer, Decisive, Fitness, Judgement, More, Why, upright};
 
+pub use arrival::margin as forecast_margin;
+
 /// A limit that no recording answers: never a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("limit {number} ({limit}): {reason}")]

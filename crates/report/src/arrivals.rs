@@ -319,6 +319,73 @@ mod tests {
         );
     }
 
+    /// Five seeds each of two subjects, of which every arrival is known.
+    fn watched(first: i64, second: i64) -> Vec<Run> {
+        let mut runs = Vec::new();
+        for (name, worst) in [("none", first), ("full", second)] {
+            for seed in 1..=5 {
+                let mut run = fixtures::run(name, seed);
+                run.id = format!("{name}{seed}");
+                let step = run.recordings[1].key.step;
+                let one = known(worst + 10 * seed as i64, None, step);
+                run.arrivals = vec![Arrivals {
+                    is_forecast: true,
+                    ..one
+                }];
+                runs.push(run);
+            }
+        }
+        runs
+    }
+
+    fn judged(runs: Vec<Run>) -> (String, String, String) {
+        let comparison = compare(&Comparable::new(runs).unwrap());
+        let json = &comparison_json(&comparison)["measurements"][1];
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        (
+            text(&json["judged"]),
+            text(&json["subjects"][1]["verdict"]["verdict"]),
+            comparison_text(&comparison, 160),
+        )
+    }
+
+    #[test]
+    fn the_latest_of_every_arrival_is_judged_where_all_runs_know_it() {
+        // The fixtures' worst samples are those of `none` in both.
+        let (figure, verdict, text) = judged(watched(300_000, 320_000));
+        assert_eq!((&*figure, &*verdict), ("arrival", "higher"));
+        assert_has(&text, &["timer, stress, cpu0  arrival", MEANING, FORECAST]);
+        // By 2 % forecasts have been wrong.
+        let (_, verdict, _) = judged(watched(300_000, 306_000));
+        assert_eq!(verdict, "not separated");
+        let (_, verdict, _) = judged(watched(300_000, 306_500));
+        assert_eq!(verdict, "higher");
+        // By 1.2 µs, of short ones.
+        assert_eq!(judged(watched(10_000, 11_200)).1, "not separated");
+        assert_eq!(judged(watched(11_201, 10_000)).1, "lower");
+        let mut partly = watched(300_000, 320_000);
+        partly[9].arrivals.clear();
+        let (figure, _, text) = judged(partly);
+        assert_eq!(figure, "worst");
+        assert!(!text.contains("is judged; 2 %"), "{text}");
+    }
+
+    #[test]
+    fn equal_samples_answer_for_no_arrivals_on_another_kernel() {
+        let mut runs = watched(300_000, 320_000);
+        for number in 0..5 {
+            let first = runs[number].clone();
+            let other = &mut runs[5 + number];
+            (other.recordings, other.machine) = (first.recordings, first.machine);
+            other.subject.boot = first.subject.boot;
+        }
+        assert_eq!(judged(runs.clone()).1, "identical");
+        for run in &mut runs[5..] {
+            run.subject.boot = "another".into();
+        }
+        assert_eq!(judged(runs).1, "higher");
+    }
+
     #[test]
     fn arrivals_that_are_known_in_part_have_no_worst() {
         let mut run = fixtures::run("rt", 1);

@@ -11,6 +11,7 @@ use punctual_model::probe::{FindingView, Shape};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
 
+use crate::arrivals::{FORECAST, MEANING};
 use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
@@ -19,7 +20,7 @@ pub use json::{comparison_json, verdict as verdict_json};
 pub(crate) use refusal::of_two;
 pub use refusal::{Refusal, difference, plans as plan_difference};
 pub use text::comparison_text;
-pub(crate) use verdicts::{against_first, found, of_pair};
+pub(crate) use verdicts::{Leading, against_first, found, of_pair};
 pub use verdicts::{name as verdict_name, sentences as verdict_sentences, told as verdict_told};
 
 /// Runs that may be compared. Where one subject has two runs with one seed, each run is a
@@ -107,6 +108,8 @@ pub struct Comparison {
 pub struct Section {
     /// The measurement.
     pub row: Measurement,
+    /// Whether the latest of its arrivals counts, in place of a figure of its samples.
+    pub is_by_arrival: bool,
     /// What its figures are called: the one that counts stands first.
     pub figures: Vec<&'static str>,
     /// For each subject a cell for each figure.
@@ -201,17 +204,20 @@ pub fn compare_by(runs: &Comparable, rule: Rule) -> Comparison {
         .iter()
         .map(|column| digests(&columns[0], column))
         .collect();
-    let judged = verdicts::against_first(&matrix, &rule);
+    let judged = against_first(&matrix, &rule, |row| Leading::of(&matrix, row));
     let sections = matrix.rows.iter().enumerate().map(|(at, row)| {
         let mut section = section(&matrix, row);
         section.verdicts.extend(judged.iter().map(|rows| rows[at]));
         section.show_what_is_judged();
         section
     });
+    let sections: Vec<Section> = sections.collect();
+    let mut notes = notes(&matrix);
+    notes.extend(of_arrivals(&matrix, &sections));
     Comparison {
         subjects: columns.iter().map(|column| column.name.clone()).collect(),
-        sections: sections.collect(),
-        notes: notes(&matrix),
+        sections,
+        notes,
         digests,
         rule,
     }
@@ -252,7 +258,10 @@ fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
         ARRIVAL | REACHED => is_watched,
         _ => true,
     };
-    let all: Vec<&Figure> = all.iter().filter(|(name, _)| told(name)).collect();
+    let is_by_arrival = Leading::of(matrix, row) == Leading::Arrivals;
+    let mut all: Vec<&Figure> = all.iter().filter(|(name, _)| told(name)).collect();
+    // What counts stands first.
+    all.sort_by_key(|(name, _)| !is_by_arrival || *name != ARRIVAL);
     let findings: Vec<_> = row.view().findings(&row.variant).collect();
     let cells = matrix.columns.iter().zip(&stats).map(|(column, own)| {
         let mut cells: Vec<Cell> = all
@@ -271,6 +280,7 @@ fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
     figures.extend(findings.iter().map(|finding| finding.label));
     Section {
         row: row.clone(),
+        is_by_arrival,
         figures,
         cells,
         verdicts: Vec::new(),
@@ -366,6 +376,33 @@ fn digests(first: &Column<'_>, column: &Column<'_>) -> Digests {
     } else {
         Digests::Different
     }
+}
+
+/// What figures of every arrival are, where such are shown.
+fn of_arrivals(matrix: &Matrix<'_>, sections: &[Section]) -> Vec<String> {
+    let is_shown = |section: &Section| section.figures.contains(&ARRIVAL);
+    let of = |section: &Section| {
+        let columns = matrix.columns.iter();
+        let all = columns.filter_map(|column| stats(column, &section.row).ok());
+        all.map(|stats| stats.watched).collect::<Vec<_>>()
+    };
+    let shown: Vec<&Section> = sections.iter().filter(|one| is_shown(one)).collect();
+    let mut notes = Vec::new();
+    notes.extend((!shown.is_empty()).then(|| MEANING.to_owned()));
+    if sections.iter().any(|one| one.is_by_arrival) {
+        notes.push(
+            "Where every arrival of all runs is known, the latest of each run is judged; 2 % or \
+             1.2 µs apart, whichever is more, is not told apart: by so much forecasts have been \
+             wrong."
+                .to_owned(),
+        );
+    }
+    let is_forecast = shown
+        .iter()
+        .flat_map(|one| of(one))
+        .any(|one| one.is_forecast);
+    notes.extend(is_forecast.then(|| format!("Arrivals on other kernels than RT: {FORECAST}.")));
+    notes
 }
 
 /// What differs between the runs without making them another measurement.

@@ -12,7 +12,7 @@ use punctual_model::run::State;
 use punctual_model::{Fact, Facts, Run, VirtualClock};
 
 use crate::arrivals::{MEANING, figures as figures_of_arrivals};
-use crate::compare::against_first;
+use crate::compare::{Leading, against_first};
 use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 use crate::text::{counted, list, thousands};
@@ -104,7 +104,7 @@ impl Sheet {
         let heads = columns
             .map(|column| head(column, mixed, &mut notes))
             .collect();
-        let verdicts = against_first(matrix, &Rule::default());
+        let verdicts = against_first(matrix, &Rule::default(), |_| Leading::Samples);
         let mut first = 0;
         let mut sections = Vec::new();
         for rows in matrix.groups() {

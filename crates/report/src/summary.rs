@@ -10,7 +10,7 @@ use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 use std::fmt::Write as _;
 
-use crate::compare::of_pair;
+use crate::compare::{Leading, of_pair};
 use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 use crate::text::{list, seconds};
@@ -131,7 +131,8 @@ impl SameClock<'_> {
         chosen: impl Fn(&Measurement) -> bool,
     ) -> Option<Judged> {
         let [of, than] = [of, than].map(|one| self.columns[one.column]);
-        let judged = of_pair(self.rows, of, than, &Rule::default());
+        let rows = self.rows.iter().map(|row| (row, Leading::Samples));
+        let judged = of_pair(&rows.collect::<Vec<_>>(), of, than, &Rule::default());
         let rows = self.rows.iter().zip(judged);
         let chosen: Vec<Judged> = rows
             .filter_map(|(row, judged)| judged.filter(|_| chosen(row)))

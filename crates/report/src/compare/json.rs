@@ -53,6 +53,7 @@ fn section(comparison: &Comparison, section: &Section) -> Value {
         "load": section.row.load,
         "variant": section.row.variant,
         "repetition": section.row.repetition,
+        "judged": section.figures.first().filter(|_| section.verdicts.iter().any(Option::is_some)),
         "subjects": subjects.map(of_subject).collect::<Vec<_>>(),
     })
 }

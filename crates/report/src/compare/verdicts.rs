@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a subject is lower or higher than the first one, row by row.
 
-use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, is_identical};
+use punctual_judge::{
+    Comparison as Judged, Pair, Rule, Verdict, compare_rows, forecast_margin, is_identical,
+};
 use punctual_model::probe::Shape;
 use punctual_model::run::State;
 use punctual_model::units::Nanos;
@@ -12,12 +14,47 @@ use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use crate::text::times;
 
+/// The figure of a run that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leading {
+    /// Of its samples.
+    Samples,
+    /// The latest of its arrivals.
+    Arrivals,
+}
+
+impl Leading {
+    /// Where every arrival is known of all runs of all subjects that have a measurement, the
+    /// latest of them counts, and no longer the worst of the samples, which is drawn by lot.
+    pub fn of(matrix: &Matrix<'_>, row: &Measurement) -> Self {
+        let is_known = |(run, recording): &(&Run, &Recording)| {
+            let arrivals = run.arrivals_of(recording);
+            arrivals.is_some_and(|one| one.gap.is_none())
+        };
+        let columns = matrix.columns.iter();
+        let found: Vec<_> = columns.map(|column| found(column, row)).collect();
+        let mut all = found.iter().flatten().peekable();
+        let is_latency = row.view().shape == Shape::Latency;
+        if is_latency && all.peek().is_some() && all.all(is_known) {
+            Self::Arrivals
+        } else {
+            Self::Samples
+        }
+    }
+}
+
 /// The verdicts of each subject against the first, row by row; of the first itself, and of
 /// runs that cannot be compared, `None`.
-pub fn against_first(matrix: &Matrix<'_>, rule: &Rule) -> Vec<Vec<Option<Judged>>> {
+pub fn against_first(
+    matrix: &Matrix<'_>,
+    rule: &Rule,
+    leading: impl Fn(&Measurement) -> Leading,
+) -> Vec<Vec<Option<Judged>>> {
+    let rows: Vec<(&Measurement, Leading)> =
+        matrix.rows.iter().map(|row| (row, leading(row))).collect();
     let first = matrix.columns.first();
     let of_column = |(at, column): (usize, &Column<'_>)| match first {
-        Some(first) if at > 0 => of_pair(&matrix.rows, column, first, rule),
+        Some(first) if at > 0 => of_pair(&rows, column, first, rule),
         _ => vec![None; matrix.rows.len()],
     };
     matrix.columns.iter().enumerate().map(of_column).collect()
@@ -26,7 +63,7 @@ pub fn against_first(matrix: &Matrix<'_>, rule: &Rule) -> Vec<Vec<Option<Judged>
 /// The verdicts of one subject against another, by the leading figure of each row; one for
 /// each row, `None` where that has no such figure. Each run gives one figure.
 pub fn of_pair(
-    rows: &[Measurement],
+    rows: &[(&Measurement, Leading)],
     of: &Column<'_>,
     than: &Column<'_>,
     rule: &Rule,
@@ -38,14 +75,14 @@ pub fn of_pair(
     {
         return vec![None; rows.len()];
     }
-    let pair = |row: &Measurement| {
-        let figure = leading(row)?;
+    let pair = |(row, leading): &(&Measurement, Leading)| {
+        let figure = leading.figure(row)?;
         let [own, other] = [of, than].map(|column| found(column, row));
         let [ones, others] = [&own, &other].map(|found| figures(found, figure));
         let runs = ones.iter().chain(&others).map(|(run, _)| run.id.clone());
         let values = |all: &[(&Run, f64)]| all.iter().map(|(_, value)| *value).collect();
         Some(Pair {
-            is_identical: is_identical(&own, &other),
+            is_identical: is_identical(&own, &other) && leading.follows_samples(&own, &other),
             of: values(&ones),
             than: values(&others),
             runs: runs.collect(),
@@ -54,8 +91,11 @@ pub fn of_pair(
     let pairs: Vec<Option<Pair>> = rows.iter().map(pair).collect();
     let tested: Vec<Pair> = pairs.iter().flatten().cloned().collect();
     let mut judged = compare_rows(&tested, rule).into_iter();
-    let of_row = |pair: Option<Pair>| pair.and_then(|_| judged.next());
-    pairs.into_iter().map(of_row).collect()
+    let of_row = |(pair, (_, leading)): (Option<Pair>, &(&Measurement, Leading))| {
+        let pair = pair?;
+        Some(leading.as_far_as_foretold(judged.next()?, &pair))
+    };
+    pairs.into_iter().zip(rows).map(of_row).collect()
 }
 
 /// What whole runs have of a measurement; of runs that are the same, being of one seed in
@@ -71,14 +111,46 @@ pub fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Re
     kept
 }
 
-/// What counts of a run, where samples do.
-fn leading(row: &Measurement) -> Option<fn(&Stats) -> Option<Nanos>> {
-    match row.view().shape {
-        Shape::Latency | Shape::Steps => Some(Stats::worst),
-        Shape::Jitter => Some(Stats::farthest),
-        Shape::Work => Some(Stats::median),
-        Shape::Findings | Shape::List => None,
+impl Leading {
+    /// What counts of a run; none where no figure does.
+    fn figure(self, row: &Measurement) -> Option<fn(&Stats) -> Option<Nanos>> {
+        match row.view().shape {
+            _ if self == Self::Arrivals => Some(|stats| stats.watched.worst()),
+            Shape::Latency | Shape::Steps => Some(Stats::worst),
+            Shape::Jitter => Some(Stats::farthest),
+            Shape::Work => Some(Stats::median),
+            Shape::Findings | Shape::List => None,
+        }
     }
+
+    /// Whether it is the same where all samples are. On another machine or kernel, equal samples
+    /// say nothing of what happens between them.
+    fn follows_samples(self, own: &[(&Run, &Recording)], other: &[(&Run, &Recording)]) -> bool {
+        let mut both = own.iter().zip(other);
+        self == Self::Samples || both.all(|((own, _), (other, _))| own.is_made_like(other))
+    }
+
+    /// Figures that lie no further apart than a forecast has been wrong are not told apart.
+    fn as_far_as_foretold(self, judged: Judged, pair: &Pair) -> Judged {
+        let middle = |values: &[f64]| Nanos(typical(values).round() as i64);
+        let (of, than) = (middle(&pair.of), middle(&pair.than));
+        let is_apart = (of.0 - than.0).abs() > forecast_margin(of.max(than)).0;
+        let is_told = matches!(judged.verdict, Verdict::Lower | Verdict::Higher);
+        if self == Self::Samples || is_apart || !is_told {
+            return judged;
+        }
+        Judged {
+            verdict: Verdict::NotSeparated { more: None },
+            ..judged
+        }
+    }
+}
+
+/// The middle one.
+fn typical(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 /// Each run that has a figure, with it.

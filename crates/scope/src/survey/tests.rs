@@ -173,6 +173,41 @@ fn interrupts_are_off_from_the_entry_and_from_cli_to_sti() {
     assert_eq!(found(&steps, SectionKind::IrqsOff), expected);
 }
 
+/// Whole blocks, each so many times in a row, within one section with preemption off.
+fn long_section(runs: &[(u64, usize)]) -> Hotspot {
+    let symbols = Symbols::parse(Architecture::Amd64, KALLSYMS).unwrap();
+    let programs = UserSymbols::default();
+    let names = || Names::new(&symbols, &programs);
+    let mut tracer = RunTracer::new(names, Preemptibility::Full, 1);
+    tracer.take(&Item::Words(vec![Word::Marker(Marker::Step.kind())]));
+    let begin = [
+        (USER, &[NOP][..], 1),
+        (SYSCALL, &[STI, CALL], 1),
+        (WORKER, &[INC], 1),
+    ];
+    let runs = runs.iter().map(|(at, times)| (*at, &[NOP][..], *times));
+    let end = [(WORKER + 0x20, &[DEC][..], 1), (USER, &[NOP], 1)];
+    for (number, (address, code, times)) in (0..).zip(begin.into_iter().chain(runs).chain(end)) {
+        tracer.take(&Item::Block(block(number, address, code)));
+        tracer.take(&Item::Whole(vec![number; times]));
+    }
+    let hotspots = tracer
+        .finish(GuestClock::new(1, 1_000_000).unwrap())
+        .hotspots;
+    let mut off = hotspots.into_iter();
+    off.find(|p| p.what == SectionKind::PreemptOff).unwrap()
+}
+
+#[test]
+fn a_section_of_more_than_a_million_blocks_counts_to_its_end() {
+    let longest = long_section(&[(TIMERS, 600_000), (FAULT, 900_000), (TIMERS + 9, 500_000)]);
+    assert_eq!(longest.longest, Nanos(2_000_001));
+    assert_eq!(
+        longest.most,
+        ("run_timer_softirq".to_owned(), Nanos(1_100_000))
+    );
+}
+
 #[test]
 fn a_lock_counts_to_its_caller_and_an_interrupt_within_belongs_to_it() {
     let steps = [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Follows a CPU through a whole run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Word};
@@ -17,8 +17,11 @@ use crate::masks::Masks;
 use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemptibility::Preemptibility;
 
-/// What is remembered of each block in an open section, at most.
+/// So many blocks of open sections are remembered one by one; then those of a function are added
+/// up.
 const LOG: usize = 1 << 20;
+/// So many of the last stay as they ran: who called is seen there.
+const LAST: usize = 64;
 
 /// A section that is open.
 #[derive(Clone, Copy)]
@@ -93,6 +96,15 @@ impl Turn {
     }
 }
 
+/// How long each function ran.
+fn by_function(log: &[(Func, u64)]) -> BTreeMap<Func, u64> {
+    let mut sums = BTreeMap::new();
+    for (func, ran) in log {
+        *sums.entry(*func).or_default() += ran;
+    }
+    sums
+}
+
 #[derive(Default)]
 struct Found {
     count: u64,
@@ -131,7 +143,7 @@ pub struct SectionTracer<'a> {
     previous: Option<(u32, bool)>,
     /// Whether `handle_softirqs` has called a pointer, which is on its way to its function.
     calls_action: bool,
-    log: Vec<(Func, u32)>,
+    log: Vec<(Func, u64)>,
     found: HashMap<(SectionKind, Func), Found>,
     delays: DelayTracer,
     mended: u64,
@@ -499,12 +511,33 @@ impl<'a> SectionTracer<'a> {
         }
         self.position += u64::from(ran);
         if self.opened {
-            if self.log.len() < LOG {
-                self.log.push((func, ran));
+            if self.log.len() >= LOG {
+                self.sum_up();
             }
+            self.log.push((func, u64::from(ran)));
         } else {
             self.log.clear();
         }
+    }
+
+    /// Adds up how long each function ran from where one open section begins to where the next
+    /// does.
+    fn sum_up(&mut self) {
+        let kept = self.log.split_off(self.log.len().saturating_sub(LAST));
+        let old = std::mem::take(&mut self.log);
+        let mut open: Vec<&mut usize> =
+            self.open.iter_mut().flatten().map(|o| &mut o.log).collect();
+        open.sort_unstable();
+        let mut from = 0;
+        for begin in open {
+            let part = &old[from..(*begin).clamp(from, old.len())];
+            from += part.len();
+            let later = begin.saturating_sub(old.len());
+            self.log.extend(by_function(part));
+            *begin = self.log.len() + later;
+        }
+        self.log.extend(by_function(&old[from..]));
+        self.log.extend(kept);
     }
 
     /// What of delays begins or ends with a block; then what is off.
@@ -799,10 +832,7 @@ impl<'a> SectionTracer<'a> {
         found.sum += length;
         if length > found.longest {
             (found.longest, found.step, found.ended) = (length, step, func);
-            let mut own: HashMap<Func, u64> = HashMap::new();
-            for (func, ran) in self.log.get(open.log..).unwrap_or_default() {
-                *own.entry(*func).or_default() += u64::from(*ran);
-            }
+            let own = by_function(self.log.get(open.log..).unwrap_or_default());
             let most = own.into_iter().max_by_key(|(func, ran)| (*ran, *func));
             found.most = most.unwrap_or((by, length));
             found.awaited = self.awaited.filter(|_| what == SectionKind::Spinning);
