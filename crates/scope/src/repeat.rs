@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -335,38 +336,26 @@ impl Repeater {
         (step, cancel): (u32, &AtomicBool),
         on: OnEvent,
     ) -> Result<Recording, ScopeError> {
-        let (mut number, mut differs, mut found) = (0, None, None);
+        let mut seen = Aimed::at(step, &run.recordings);
         let take = &mut |event: Event| {
             // What follows the aimed sample is another run, of which some may have come already.
-            if found.is_some() || differs.is_some() {
-                return ControlFlow::Break(());
+            if !seen.is_over() {
+                on(&event);
+                if let Event::Record(record) = event {
+                    seen.take(*record);
+                }
             }
-            on(&event);
-            let Event::Record(record) = event else {
-                return ControlFlow::Continue(());
-            };
-            if let Record::Recording(recording) = *record {
-                let then = run.recordings.get(number);
-                number += 1;
-                let is_aimed = recording.key.step == step;
-                let is_as_it_was = match then {
-                    Some(then) if is_aimed => is_same_up_to_the_last(then, &recording),
-                    then => is_same(then, &recording),
-                };
-                differs = (!is_as_it_was).then(|| recording.title());
-                found = is_aimed.then_some(*recording);
-            }
-            if found.is_some() || differs.is_some() {
+            if seen.is_over() {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         };
         let outcome = bench.run(machine, &run.plan, self.start, take, cancel);
-        is_as_then(run, differs, cancel)?;
-        match (found, outcome.result) {
+        is_as_then(run, seen.differs, cancel)?;
+        match (seen.found, outcome.result) {
             (Some(found), _) => Ok(found),
-            (None, Err(error)) => Err(error.into()),
-            (None, Ok(())) => Err(ScopeError::Unmarked(1)),
+            (None, Err(error)) if !seen.is_refused => Err(error.into()),
+            (None, _) => Err(ScopeError::Unmarked(1)),
         }
     }
 
@@ -526,6 +515,54 @@ impl Repeater {
     }
 }
 
+/// What comes of a run whose one sample is aimed, up to there.
+struct Aimed<'a> {
+    /// The step of that sample.
+    step: u32,
+    /// The recordings of the run as it was that have not come yet.
+    then: slice::Iter<'a, Recording>,
+    /// That step's recording, which ends with the sample.
+    found: Option<Recording>,
+    /// What is not as it was.
+    differs: Option<String>,
+    /// Whether that step has no recording: up to an early sample a load may not have done what
+    /// counts as work.
+    is_refused: bool,
+}
+
+impl<'a> Aimed<'a> {
+    fn at(step: u32, then: &'a [Recording]) -> Self {
+        Self {
+            step,
+            then: then.iter(),
+            found: None,
+            differs: None,
+            is_refused: false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.found.is_some() || self.differs.is_some() || self.is_refused
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Recording(now) => {
+                let then = self.then.next();
+                let is_aimed = now.key.step == self.step;
+                let is_as_it_was = match then {
+                    Some(then) if is_aimed => is_same_up_to_the_last(then, &now),
+                    then => is_same(then, &now),
+                };
+                self.differs = (!is_as_it_was).then(|| now.title());
+                self.found = is_aimed.then_some(*now);
+            }
+            Record::Unsupported(refused) => self.is_refused = refused.step == self.step,
+            _ => {}
+        }
+    }
+}
+
 /// That nobody has interrupted a run that is repeated, and that nothing of it differs.
 fn is_as_then(run: &Run, differs: Option<String>, cancel: &AtomicBool) -> Result<(), ScopeError> {
     if cancel.load(Ordering::SeqCst) {
@@ -670,5 +707,67 @@ impl Trace {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::record::Unsupported;
+    use punctual_model::recording::Recorder;
+    use punctual_model::{Reason, RecordingKey};
+
+    use super::*;
+
+    fn recording(step: u32, values: &[i64]) -> Record {
+        let mut recorder = Recorder::new(10);
+        for (value, number) in values.iter().zip(0..) {
+            recorder.record(Nanos(number * 1_000_000), Nanos(*value));
+        }
+        let mut key = RecordingKey::new("timer", "stress", "cpu0");
+        key.step = step;
+        Record::Recording(Box::new(recorder.finish(key)))
+    }
+
+    fn refused(step: u32) -> Record {
+        Record::Unsupported(Unsupported {
+            step,
+            probe: "timer".to_owned(),
+            load: "stress".to_owned(),
+            reason: Reason::Other("did nothing".to_owned()),
+        })
+    }
+
+    /// What is found of an aim at the second of two steps: the last sample, or what differs.
+    fn aimed(records: [Record; 2]) -> (Option<i64>, Option<String>, bool) {
+        let run = [recording(0, &[5, 6]), recording(1, &[7, 8, 9])];
+        let then = run.into_iter().filter_map(|one| match one {
+            Record::Recording(one) => Some(*one),
+            _ => None,
+        });
+        let then: Vec<Recording> = then.collect();
+        let mut seen = Aimed::at(1, &then);
+        for record in records {
+            assert!(!seen.is_over());
+            seen.take(record);
+        }
+        let last = seen.found.map(|found| found.samples.iter().last());
+        let last = last.flatten().map(|sample| sample.value.0);
+        (last, seen.differs, seen.is_refused)
+    }
+
+    #[test]
+    fn an_aimed_step_ends_with_its_sample_and_all_before_is_as_it_was() {
+        let title = || Some("timer / stress / cpu0".to_owned());
+        let before = || recording(0, &[5, 6]);
+        assert_eq!(
+            aimed([before(), recording(1, &[7, 30])]),
+            (Some(30), None, false)
+        );
+        assert_eq!(aimed([before(), recording(1, &[6, 30])]).1, title());
+        // Of a step that comes before none is missing.
+        let (_, differs, _) = aimed([refused(0), recording(1, &[7, 30])]);
+        assert_eq!(differs, title());
+        // A step whose load had not worked yet is no other run, and nothing is reached.
+        assert_eq!(aimed([before(), refused(1)]), (None, None, true));
     }
 }

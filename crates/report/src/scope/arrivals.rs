@@ -438,6 +438,17 @@ impl Step {
         self.waits == Waits::Handler || self.not_aimed.is_some() || self.aims >= aims
     }
 
+    /// Whether a sample was to be aimed at some place, and was not seen.
+    fn has_missed(&self) -> bool {
+        let places = self.places.iter();
+        let aimed_at = places
+            .clone()
+            .filter(|place| place.after_ns.is_some())
+            .count();
+        let reached = places.filter(|place| place.reached_ns.is_some()).count();
+        reached < self.aims.min(aimed_at)
+    }
+
     /// Why it is not every arrival that is known.
     fn gap(&self) -> Option<String> {
         if self.time_ns <= Nanos::ZERO {
@@ -547,6 +558,13 @@ impl Step {
             );
         } else if let Some(why) = &self.not_aimed {
             notes.push(format!("No sample is aimed: {why}."));
+        } else if self.waits == Waits::Thread && self.has_missed() {
+            notes.push(
+                "Some places have no aimed sample: up to the place the step's load had not done \
+                 what counts as work, or the thread was not asleep yet when the moved timer was \
+                 due."
+                    .to_owned(),
+            );
         } else if self.reached_ns.is_none() && self.aims > 0 {
             notes.push(
                 "No aimed sample was seen: the moment of none of these waits stood in the \
