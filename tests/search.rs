@@ -50,6 +50,30 @@ fn a_list_twice_as_long_is_walked_twice_as_long() {
     );
 }
 
+/// A sample that is aimed comes as late as the list is long, and those that are drawn do not.
+#[test]
+fn a_stretch_is_proved_by_a_sample() {
+    let scratch = Scratch::new();
+    let program = "create; lock-ranges *2048; unlock-range";
+    let ended = scratch.run(&asked(&["--program", program, "--confirm"]));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let tried = &json(&ended)["tried"][0];
+    let stretch = longest(tried, "posix_lock_inode");
+    let told = &tried["confirmed"];
+    let ns = |name: &str| told[name].as_i64().expect("nanoseconds");
+    let reached = ns("reached_ns");
+    assert!(stretch > 200_000 && reached > stretch, "{tried:#}");
+    assert!(ns("sampled_ns") < stretch / 2, "{tried:#}");
+    let off = (reached - ns("foretold_ns")).abs();
+    assert!(off * 50 <= reached, "{tried:#}");
+    assert_eq!(told["function"], "posix_lock_inode");
+    // It is a run like all others.
+    let run = told["run"].as_str().expect("a run");
+    let shown = scratch.run(&["show", run, "--json"]);
+    let arrivals = &json(&shown)["runs"][0]["arrivals"][0];
+    assert_eq!(arrivals["reached_ns"], reached, "{arrivals:#}");
+}
+
 #[test]
 fn the_same_seed_finds_the_same() {
     let scratch = Scratch::new();

@@ -2,8 +2,8 @@
 //! What a search has found: text, JSON, and loads that do it again.
 
 use punctual_model::Nanos;
-use punctual_search::minimise::{Find, Growth};
-use punctual_search::{Search, Seen, Stretch};
+use punctual_search::minimise::{Confirmed, Find, Growth};
+use punctual_search::{Asked, Search, Seen, Stretch};
 use serde_json::{Value, json};
 
 use crate::block::{self, Block};
@@ -19,6 +19,8 @@ pub struct Told<'a> {
     pub finds: &'a [Find],
     /// Stretches that were in the corpus, and that no guest of its own has shown again.
     pub gone: &'a [Stretch],
+    /// Stretches that it takes no call for: the start and the end of each program show them.
+    pub without_calls: &'a [Stretch],
     /// Where their loads are; nowhere, where none was written.
     pub place: &'a str,
 }
@@ -33,6 +35,8 @@ pub struct Tried<'a> {
     pub seen: &'a [Seen],
     /// How many stretches of each are shown.
     pub top: usize,
+    /// What a run beside each came to, as far as that was asked for.
+    pub confirmed: &'a [Option<Confirmed>],
 }
 
 fn time(ns: i64) -> String {
@@ -103,6 +107,11 @@ impl Told<'_> {
                 "{number}. {}: {program}",
                 cause(&find.stretch)
             )));
+            blocks.extend(
+                find.confirmed
+                    .as_ref()
+                    .map(|one| Block::Para(confirmed(one))),
+            );
             for growth in &find.growth {
                 let lengths = growth.lengths.iter();
                 let lengths: Vec<String> = lengths
@@ -126,6 +135,13 @@ impl Told<'_> {
                 "The finds as loads: {0}/worst-01.toml and so on (`punctual run demo --load \
                  {0}/worst-01.toml`)",
                 self.place
+            )));
+        }
+        for own in self.without_calls {
+            blocks.push(Block::Para(format!(
+                "Without any call: {} of {} is shown by the start and the end of each program.",
+                time(own.ns),
+                cause(own)
             )));
         }
         for gone in self.gone {
@@ -181,6 +197,7 @@ impl Told<'_> {
             "candidates": self.search.candidates,
             "finds": self.finds.iter().map(find).collect::<Vec<_>>(),
             "not_repeated": self.gone,
+            "without_calls": self.without_calls,
             "guests_lost": self.search.killers,
         })
     }
@@ -188,31 +205,56 @@ impl Told<'_> {
     /// A find as a load.
     pub fn load(&self, find: &Find) -> String {
         let asked = &self.search.asked;
-        let mut run = vec!["punctual-calls".to_owned()];
-        run.extend(asked.root.then(|| "--root".to_owned()));
-        if !asked.grammar.is_empty() {
-            run.extend(["--grammar".to_owned(), asked.grammar.clone()]);
-        }
-        run.push(find.program.clone());
-        let run: Vec<String> = run
-            .into_iter()
-            .map(|word| toml::Value::from(word).to_string())
-            .collect();
         let found = format!("{}, {}", time(find.stretch.ns), cause(&find.stretch));
-        format!(
-            "# Found by `punctual search` on {} ({}), seed {}:\n# {found}; {}.\n\
-             summary = {}\nprograms = [\"punctual-calls\"]\n\n[[worker]]\nrun = [{}]\nunit = \"calls\"\ncount = {{ before = \" calls\" }}\n",
+        let comment = format!(
+            "# Found by `punctual search` on {} ({}), seed {}:\n# {found}; {}.\n",
             asked.kernel,
             self.preemption,
             asked.seed,
             growth(&find.growth),
-            toml::Value::from(format!(
-                "programs of system calls with long stretches of {}",
-                cause(&find.stretch)
-            )),
-            run.join(", "),
-        )
+        );
+        let summary = format!(
+            "programs of system calls with long stretches of {}",
+            cause(&find.stretch)
+        );
+        load(asked, &find.program, &comment, &summary)
     }
+}
+
+/// A program as a load, with a comment of whole lines above it, or none.
+pub fn load(asked: &Asked, program: &str, comment: &str, summary: &str) -> String {
+    let mut run = vec!["punctual-calls".to_owned()];
+    run.extend(asked.root.then(|| "--root".to_owned()));
+    if !asked.grammar.is_empty() {
+        run.extend(["--grammar".to_owned(), asked.grammar.clone()]);
+    }
+    run.push(program.to_owned());
+    let run: Vec<String> = run
+        .into_iter()
+        .map(|word| toml::Value::from(word).to_string())
+        .collect();
+    format!(
+        "{comment}summary = {}\nprograms = [\"punctual-calls\"]\n\n[[worker]]\nrun = [{}]\nunit = \"calls\"\ncount = {{ before = \" calls\" }}\n",
+        toml::Value::from(summary),
+        run.join(", "),
+    )
+}
+
+/// What a run beside a program came to, in a sentence.
+fn confirmed(one: &Confirmed) -> String {
+    let known = [
+        ("the latest sample", one.sampled_ns),
+        ("the latest arrival foretold", one.foretold_ns),
+        ("the latest aimed sample", one.reached_ns),
+    ];
+    let known = known.into_iter();
+    let known = known.filter_map(|(what, ns)| Some(format!("{what} {} late", time(ns?))));
+    let mut told: Vec<String> = known.collect();
+    if let (Some(function), Some(last)) = (&one.function, told.last_mut()) {
+        *last += &format!(", most of it in {function}");
+    }
+    told.extend(one.why_not.iter().cloned());
+    format!("beside it ({}): {}", one.run, told.join("; "))
 }
 
 impl Tried<'_> {
@@ -255,18 +297,24 @@ impl Tried<'_> {
             rows,
             numbers: 1,
         };
-        block::text(&[Block::Para(self.title.clone()), table], width)
+        let mut blocks = vec![Block::Para(self.title.clone()), table];
+        let beside = self.names.iter().zip(self.confirmed);
+        let beside = beside.filter_map(|(name, one)| Some((name, one.as_ref()?)));
+        let beside = beside.map(|(name, one)| format!("{name}: {}", confirmed(one)));
+        blocks.extend(beside.map(Block::Para));
+        block::text(&blocks, width)
     }
 
     /// As JSON.
     pub fn json(&self) -> Value {
-        let one = |(name, seen): (&String, &Seen)| match seen {
+        let one = |(number, (name, seen)): (usize, (&String, &Seen))| match seen {
             Seen::Ran { stretches, told } => json!({
                 "name": name, "stretches": stretches, "work": work(told),
+                "confirmed": self.confirmed.get(number),
             }),
             Seen::Killed(why) => json!({ "name": name, "guest_lost": why }),
         };
-        let all = self.names.iter().zip(self.seen).map(one);
+        let all = self.names.iter().zip(self.seen).enumerate().map(one);
         json!({ "title": self.title, "tried": all.collect::<Vec<_>>() })
     }
 }

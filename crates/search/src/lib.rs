@@ -192,6 +192,7 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::minimise::Minimised;
 
     /// A kernel that loops n² steps for each pipe of n bytes, with preemption off.
     struct Quadratic;
@@ -263,11 +264,20 @@ mod tests {
         let causes = search.corpus.causes();
         assert_eq!(causes[0].stretch.function, "quadratic");
         assert_eq!(causes[0].stretch.ns, 4096 * 4096);
-        let find = minimise::minimise(&grammar, &Quadratic, causes[0]);
-        let find = find.unwrap().unwrap();
+        let made = |entry| minimise::minimise(&grammar, &Quadratic, entry).unwrap();
+        let Minimised::Find(find) = made(causes[0]) else {
+            panic!("{:?}", causes[0]);
+        };
         assert_eq!(find.program, "pipe; write-pipe 4096");
         assert_eq!(find.growth[0].with, "size of write-pipe");
         assert_eq!(find.growth[0].order, minimise::Order::Quadratic);
+        // What each program shows is no find of any.
+        let is_always = |stretch: &Stretch| stretch.function == "always";
+        let always = causes.iter().find(|entry| is_always(&entry.stretch));
+        let Minimised::WithoutCalls(stretch) = made(always.unwrap()) else {
+            panic!("{always:?}");
+        };
+        assert!(is_always(&stretch));
     }
 
     #[test]

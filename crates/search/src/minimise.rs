@@ -22,6 +22,34 @@ pub struct Find {
     pub found: (String, i64),
     /// With what it grows.
     pub growth: Vec<Growth>,
+    /// What a run beside it came to; none where nobody asked for one.
+    #[serde(default)]
+    pub confirmed: Option<Confirmed>,
+}
+
+/// What a run of the probe timer beside a program came to, in nanoseconds of virtual time. What
+/// is not known is none, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// The run, by its id in the store.
+    pub run: String,
+    /// The latest of its own samples.
+    pub sampled_ns: Option<i64>,
+    /// The latest of all of its arrivals, as foretold.
+    pub foretold_ns: Option<i64>,
+    /// The latest aimed sample, which is proof as its own samples are.
+    pub reached_ns: Option<i64>,
+    /// The function that ran most of what kept that one waiting.
+    pub function: Option<String>,
+    /// Why something of it is not known.
+    pub why_not: Option<String>,
+}
+
+impl Confirmed {
+    /// The latest real sample.
+    pub fn latest_ns(&self) -> Option<i64> {
+        self.sampled_ns.max(self.reached_ns)
+    }
 }
 
 /// The length of a find's stretch by one number of its program.
@@ -121,15 +149,25 @@ enum Edit {
     Halved(Vec<usize>),
 }
 
-/// Makes a find of a program that was kept for its stretch. `None` where a guest of its own does
-/// not show half of it: then it was left behind by another program.
+/// What becomes of a program that was kept for its stretch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Minimised {
+    /// The shortest program that still does it.
+    Find(Find),
+    /// A guest of its own does not show half of it: another program has left it behind.
+    Gone,
+    /// It takes no call at all: the start and the end of each program show it.
+    WithoutCalls(Stretch),
+}
+
+/// Makes a find of a program that was kept for its stretch.
 pub fn minimise(
     grammar: &Grammar,
     place: &dyn Place,
     entry: &Entry,
-) -> Result<Option<Find>, ScopeError> {
+) -> Result<Minimised, ScopeError> {
     let Ok(program) = grammar.program(&entry.program) else {
-        return Ok(None);
+        return Ok(Minimised::Gone);
     };
     let mut shrinking = Shrinking {
         grammar,
@@ -140,7 +178,7 @@ pub fn minimise(
     };
     let alone = shrinking.lengths(&[shrinking.program.clone()])?[0];
     if alone < entry.stretch.ns / 2 {
-        return Ok(None);
+        return Ok(Minimised::Gone);
     }
     shrinking.least = alone * STILL / 100;
     while shrinking.shrink(Shrinking::fewer_calls)? {}
@@ -149,13 +187,17 @@ pub fn minimise(
     let text = shrinking.program.to_string();
     let seen = place.run(std::slice::from_ref(&text))?;
     let Some(stretch) = seen.first().and_then(|seen| seen.of(&entry.stretch)) else {
-        return Ok(None);
+        return Ok(Minimised::Gone);
     };
-    Ok(Some(Find {
+    if shrinking.program.calls.is_empty() {
+        return Ok(Minimised::WithoutCalls(stretch.clone()));
+    }
+    Ok(Minimised::Find(Find {
         stretch: stretch.clone(),
         found: (entry.program.clone(), entry.stretch.ns),
         growth: shrinking.growth()?,
         program: text,
+        confirmed: None,
     }))
 }
 

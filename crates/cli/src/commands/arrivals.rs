@@ -282,6 +282,13 @@ pub struct WatchArgs {
 }
 
 impl WatchArgs {
+    /// Every arrival, and so many aimed samples of each step.
+    pub fn aims(most: usize) -> Self {
+        Self {
+            arrivals: Some(most),
+        }
+    }
+
     /// Whether it is asked for.
     pub fn is_given(&self) -> bool {
         self.arrivals.is_some()

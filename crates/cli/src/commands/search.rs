@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual search`: programs of system calls that keep threads of the highest priority waiting.
 
+mod confirm;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,19 +24,21 @@ use punctual_scope::error::ScopeError;
 use punctual_scope::observe::Observer;
 use punctual_scope::repeat::Repeater;
 use punctual_search::guest::{Guests, How};
-use punctual_search::minimise::{Find, minimise};
+use punctual_search::minimise::{Confirmed, Find, Minimised, minimise};
 use punctual_search::{Asked, BATCHES, Place as _, Search as Found, Seen, Stretch};
 
-use super::{NoStoreArgs, catalog, virtual_bench};
+use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
 use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError, interrupt, output};
+use confirm::Confirm;
 
 const EXAMPLES: &str = "\
 Examples:
   punctual search --kernel debian-6.12 --boot preempt=full --time 10m
   punctual search --kernel debian-6.12-rt --time 8h --root --jobs 2
   punctual search --program 'create; lock-ranges *1024; unlock-range'
+  punctual search --program 'fork *128' --boot preempt=full --confirm
   punctual search --kernel debian-6.12-rt --stressors clone,mremap,timerfd
   punctual search --calls
 
@@ -107,6 +111,10 @@ pub struct Search {
     /// stressors]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     each: Option<Nanos>,
+    /// Prove what is found: measure beside each with the probe timer, and aim samples at the
+    /// latest arrivals; the runs are kept
+    #[arg(long, conflicts_with = "stressors")]
+    confirm: bool,
     /// List the kinds of calls
     #[arg(long)]
     calls: bool,
@@ -117,7 +125,7 @@ pub struct Search {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    _store: NoStoreArgs,
+    store: StoreArgs,
 }
 
 impl Search {
@@ -149,13 +157,13 @@ impl Search {
             result => result?,
         };
         if !self.program.is_empty() {
-            return self.try_all(&guests, &self.program, &self.program, SHOWN);
+            return self.try_all(&guests, (&self.program, &self.program), SHOWN, &found.asked);
         }
         if let Some(list) = &self.stressors {
             let names = stressors(list)?;
             let command = |name: &String| format!("run {}", loads::stressor(name, 60).join(" "));
             let commands: Vec<String> = names.iter().map(command).collect();
-            return self.try_all(&guests, &names, &commands, 1);
+            return self.try_all(&guests, (&names, &commands), 1, &found.asked);
         }
         self.search(&mut found, &guests, &directory, cancel)
     }
@@ -254,9 +262,9 @@ impl Search {
     fn try_all(
         &self,
         guests: &Guests,
-        names: &[String],
-        candidates: &[String],
+        (names, candidates): (&[String], &[String]),
         top: usize,
+        asked: &Asked,
     ) -> Result<ExitStatus> {
         let mut seen = Vec::new();
         for batch in candidates.chunks(STRESSORS) {
@@ -266,7 +274,16 @@ impl Search {
             }
             self.say(&format!("{} of {} tried", seen.len(), candidates.len()));
         }
-        let is_whole = seen.len() == candidates.len();
+        let mut confirmed = Vec::new();
+        let mut is_whole = seen.len() == candidates.len();
+        for (program, seen) in names.iter().zip(&seen).filter(|_| self.confirm) {
+            let one = match seen {
+                Seen::Ran { .. } => self.confirmed(asked, program)?,
+                Seen::Killed(_) => None,
+            };
+            is_whole &= one.is_some();
+            confirmed.push(one);
+        }
         let tried = Tried {
             title: format!(
                 "{} ({}): the longest stretch that each shows, in virtual time (1 ns an instruction)",
@@ -276,6 +293,7 @@ impl Search {
             names: &names[..seen.len()],
             seen: &seen,
             top,
+            confirmed: &confirmed,
         };
         output::print_result(self.json, || tried.json(), |width| tried.text(width))?;
         let lost = seen.iter().any(|seen| matches!(seen, Seen::Killed(_)));
@@ -309,7 +327,7 @@ impl Search {
         }
         self.say(&progress(found));
         let mut finds = Vec::new();
-        let mut gone = Vec::new();
+        let (mut gone, mut without_calls) = (Vec::new(), Vec::new());
         let causes: Vec<_> = found
             .corpus
             .causes()
@@ -324,14 +342,26 @@ impl Search {
             match minimise(&grammar, guests, entry) {
                 Err(error) if is_interrupted(&error) => break,
                 Err(error) => return Err(error.into()),
-                Ok(Some(find)) => {
+                Ok(Minimised::Find(find)) => {
                     self.say(&format!("{}: {}", find.stretch.function, find.program));
                     finds.push(find);
                 }
-                Ok(None) => gone.push(entry.stretch.clone()),
+                Ok(Minimised::Gone) => gone.push(entry.stretch.clone()),
+                Ok(Minimised::WithoutCalls(stretch)) => without_calls.push(stretch),
             }
         }
-        self.tell(found, guests, directory, (&mut finds, &gone))?;
+        for find in &mut finds {
+            if cancel.load(Ordering::SeqCst) {
+                break;
+            }
+            find.confirmed = self.confirmed(&found.asked, &find.program)?;
+        }
+        self.tell(
+            found,
+            guests,
+            directory,
+            (&mut finds, &gone, &without_calls),
+        )?;
         if cancel.load(Ordering::SeqCst) {
             let place = directory.display();
             self.say(&format!(
@@ -342,12 +372,27 @@ impl Search {
         Ok(ExitStatus::Done)
     }
 
+    /// What a run beside a program comes to; none where nobody asked for it, or Ctrl-C has ended
+    /// it.
+    fn confirmed(&self, asked: &Asked, program: &str) -> Result<Option<Confirmed>> {
+        let confirm = Confirm {
+            asked,
+            store: &self.store,
+            quiet: self.quiet,
+        };
+        if self.confirm {
+            confirm.of(program)
+        } else {
+            Ok(None)
+        }
+    }
+
     fn tell(
         &self,
         found: &Found,
         guests: &Guests,
         directory: &Path,
-        (finds, gone): (&mut Vec<Find>, &[Stretch]),
+        (finds, gone, without_calls): (&mut Vec<Find>, &[Stretch], &[Stretch]),
     ) -> Result<()> {
         finds.sort_by_key(|find| std::cmp::Reverse(find.stretch.ns));
         let place = directory.display().to_string();
@@ -356,6 +401,7 @@ impl Search {
             preemption: guests.preemption().name(),
             finds,
             gone,
+            without_calls,
             place: &place,
         };
         for (number, find) in (1..).zip(finds.iter()) {

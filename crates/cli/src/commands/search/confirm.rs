@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a real sample is as late as a program's stretch is long.
+
+use anyhow::{Result, bail};
+use punctual_model::plan::Load;
+use punctual_model::suite::Suite;
+use punctual_model::{Nanos, Run};
+use punctual_report::search::load;
+use punctual_search::Asked;
+use punctual_search::minimise::Confirmed;
+
+use crate::commands::StoreArgs;
+use crate::commands::arrivals::WatchArgs;
+use crate::commands::measure::MeasureArgs;
+use crate::commands::measure::what::WhatArgs;
+
+/// How many samples of the probe timer are taken beside a program.
+const SAMPLES: u32 = 200;
+/// At how many of the latest arrivals a sample is aimed.
+const AIMS: usize = 3;
+/// What the program is called as a load.
+const LOAD: &str = "find";
+
+/// Measures beside programs, and aims at the latest arrivals.
+pub struct Confirm<'a> {
+    /// The kernel, its boot arguments, and who runs the program.
+    pub asked: &'a Asked,
+    /// Where its runs are kept.
+    pub store: &'a StoreArgs,
+    /// Whether nobody is told how far it is.
+    pub quiet: bool,
+}
+
+impl Confirm<'_> {
+    /// What a program comes to: the latest sample and the latest arrival beside it, and the latest
+    /// sample that was aimed. `None` where Ctrl-C has ended it.
+    pub fn of(&self, program: &str) -> Result<Option<Confirmed>> {
+        let suite = self.suite(program)?;
+        let boot = Some(self.asked.boot.clone()).filter(|boot| !boot.is_empty());
+        let kernels = vec![self.asked.kernel.clone()];
+        let measure =
+            MeasureArgs::of_subjects(kernels, boot.into_iter().collect(), self.quiet, self.store);
+        let what = WhatArgs::default();
+        let plans = measure.plans(&suite, Some(1))?;
+        let prepared = measure.prepare(&what, &suite)?;
+        let mut results = prepared.measure(&plans)?;
+        if results.is_interrupted() || !prepared.watch(&WatchArgs::aims(AIMS), &mut results.runs)? {
+            return Ok(None);
+        }
+        let [run] = results.runs.as_slice() else {
+            bail!(
+                "expected one run beside {program}, found {}",
+                results.runs.len()
+            );
+        };
+        Ok(Some(told(run)))
+    }
+
+    fn suite(&self, program: &str) -> Result<Suite> {
+        let mut suite = Suite::parse(&format!(
+            "name = \"search\"\nsummary = \"beside a program of the search\"\n\
+             [[step]]\nprobe = \"timer\"\nload = \"{LOAD}\"\nsamples = {SAMPLES}\n"
+        ))?;
+        let load: Load = toml::from_str(&load(self.asked, program, "", program))?;
+        suite.loads.insert(LOAD.to_owned(), load);
+        Ok(suite)
+    }
+}
+
+fn told(run: &Run) -> Confirmed {
+    let ns = |time: Nanos| time.0;
+    let recording = run.recordings.first();
+    let arrivals = recording.and_then(|one| run.arrivals_of(one));
+    let foretold = arrivals.filter(|one| one.gap.is_none());
+    let gap = arrivals.and_then(|one| one.gap.clone());
+    let refused = run.unsupported.first().map(|one| one.reason.to_string());
+    Confirmed {
+        run: run.id.clone(),
+        sampled_ns: recording.and_then(|one| one.max()).map(ns),
+        foretold_ns: foretold.map(|one| ns(one.worst)),
+        reached_ns: arrivals.and_then(|one| one.reached).map(ns),
+        function: arrivals.and_then(|one| one.reached_function.clone()),
+        why_not: refused.or_else(|| run.error.clone()).or(gap),
+    }
+}
