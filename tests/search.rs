@@ -2,6 +2,7 @@
 //! `punctual search`: what grows is seen to, the same seed finds the same, and a program that
 //! ends its guest costs nobody else anything.
 
+use punctual_tests::kernel::{add_kernel, module};
 use punctual_tests::{Scratch, json};
 use serde_json::Value;
 
@@ -72,6 +73,47 @@ fn a_stretch_is_proved_by_a_sample() {
     let shown = scratch.run(&["show", run, "--json"]);
     let arrivals = &json(&shown)["runs"][0]["arrivals"][0];
     assert_eq!(arrivals["reached_ns"], reached, "{arrivals:#}");
+}
+
+/// The one call of `tests/quadratic`, which takes n * n turns with preemption off.
+const SQUARE: &str = "[[call]]\nname = \"open-quadratic\"\ndoes = \"\"\nsyscall = \"openat\"\n\
+    args = [-100, \"'/dev/quadratic'\", 2, 0]\nmakes = [\"quadratic\"]\n\
+    [[call]]\nname = \"square\"\ndoes = \"\"\nsyscall = \"ioctl\"\n\
+    args = [\"#quadratic\", 1, \"size\"]\nsize = [1, 1024]\ntimes = [1, 16]\n";
+
+/// A call that grows with the square of its argument is found among all others, made short, its
+/// growth named, and a sample is as late.
+#[test]
+fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
+    let scratch = Scratch::with_new_cache();
+    add_kernel(&scratch, "quadratic", &module(&scratch, "quadratic", ""));
+    let grammar = scratch.file("square.toml", SQUARE.to_owned());
+    let into = scratch.path("found");
+    let words = ["search", "--quiet", "--json", "--kernel", "quadratic"];
+    let limits = ["--candidates", "96", "--top", "1", "--jobs", "2"];
+    let more = [
+        "--grammar",
+        &grammar,
+        "--confirm",
+        "--into",
+        into.to_str().unwrap(),
+    ];
+    let ended = scratch.run(&[&words[..], &limits, &more].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let find = &json(&ended)["finds"][0];
+    assert_eq!(find["program"], "open-quadratic; square 1024", "{find:#}");
+    let stretch = &find["stretch"];
+    assert_eq!(stretch["what"], "preemption off");
+    assert_eq!(stretch["function"], "quadratic_turns [quadratic]");
+    // Two instructions in each of 1,048,576 turns, and what comes in between.
+    let ns = |value: &Value| value.as_i64().expect("nanoseconds");
+    let length = ns(&stretch["ns"]);
+    assert!((2_097_152..2_150_000).contains(&length), "{find:#}");
+    let growth = &find["growth"][0];
+    assert_eq!(growth["with"], "size of square");
+    assert_eq!(growth["order"], "quadratic");
+    let reached = ns(&find["confirmed"]["reached_ns"]);
+    assert!((length..length + 50_000).contains(&reached), "{find:#}");
 }
 
 #[test]

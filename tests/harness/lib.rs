@@ -9,6 +9,7 @@
 pub mod board;
 pub mod cutter;
 pub mod explained;
+pub mod kernel;
 pub mod linux;
 pub mod long;
 pub mod markdown;

@@ -169,8 +169,13 @@ impl Told<'_> {
             format!(" --boot '{}'", asked.boot)
         };
         let root = if asked.root { " --root" } else { "" };
+        let grammar = if asked.grammar.is_empty() {
+            ""
+        } else {
+            " --grammar FILE"
+        };
         format!(
-            "punctual search --kernel {}{boot}{root} --program '{program}'",
+            "punctual search --kernel {}{boot}{root}{grammar} --program '{program}'",
             asked.kernel
         )
     }

@@ -14,6 +14,9 @@ pub struct Entry {
     pub program: String,
     /// Which candidate it was, from 0.
     pub candidate: u64,
+    /// Whether it was tried with larger numbers.
+    #[serde(default)]
+    pub is_scaled: bool,
 }
 
 /// The best program of each place: of what is off, the function that switched it off, and the
@@ -42,13 +45,15 @@ impl Corpus {
                 stretch: stretch.clone(),
                 program: program.to_owned(),
                 candidate,
+                is_scaled: false,
             };
             match known.into_iter().find(|(is_same, _)| *is_same) {
                 Some((_, known)) => {
                     let is_shorter = program.len() < known.program.len();
                     let is_as_long = stretch.ns == known.stretch.ns;
                     if stretch.ns > known.stretch.ns || (is_as_long && is_shorter) {
-                        *known = entry;
+                        let is_scaled = known.is_scaled && is_as_long;
+                        *known = Entry { is_scaled, ..entry };
                     }
                 }
                 None => self.entries.push(entry),
@@ -64,6 +69,26 @@ impl Corpus {
             (-place.ns, names)
         };
         self.entries.sort_by_cached_key(order);
+    }
+
+    /// The programs of so many causes that were not tried with larger numbers yet, those with the
+    /// longest stretches first.
+    pub fn unscaled(&self, most: usize) -> Vec<String> {
+        let causes = self.causes().into_iter().filter(|entry| !entry.is_scaled);
+        let mut programs: Vec<String> = Vec::new();
+        for entry in causes {
+            if programs.len() < most && !programs.contains(&entry.program) {
+                programs.push(entry.program.clone());
+            }
+        }
+        programs
+    }
+
+    /// These programs were tried with larger numbers.
+    pub fn scaled(&mut self, programs: &[String]) {
+        let own = self.entries.iter_mut();
+        let own = own.filter(|entry| programs.contains(&entry.program));
+        own.for_each(|entry| entry.is_scaled = true);
     }
 
     /// One entry for each cause, the longest first.

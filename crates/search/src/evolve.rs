@@ -13,10 +13,16 @@ const LONGEST: usize = 14;
 const CHILDREN: u64 = 400;
 /// Of so many candidates one is made afresh.
 const AFRESH: u64 = 6;
+/// Of so many calls one is of a kind that the user has added, where there are such.
+const OWN: u8 = 3;
+/// By how much numbers are scaled up where it is tried whether a stretch grows with them.
+const LARGER: u64 = 16;
 
 /// Makes candidates.
 pub struct Evolution<'a> {
     kinds: Vec<&'a Kind>,
+    /// Those that the user has added.
+    own: Vec<&'a Kind>,
     grammar: &'a Grammar,
     seed: u64,
     /// The programs of the corpus, the best first.
@@ -37,8 +43,17 @@ impl<'a> Evolution<'a> {
                 }
             }
         }
+        let added = Grammar::parse(&asked.grammar).ok();
+        let added = added.filter(|_| !asked.grammar.is_empty());
+        let is_own = |kind: &&Kind| {
+            added
+                .as_ref()
+                .is_some_and(|own| own.kind(&kind.name).is_some())
+        };
+        let kinds: Vec<&Kind> = grammar.kinds().filter(may).collect();
         Self {
-            kinds: grammar.kinds().filter(may).collect(),
+            own: kinds.iter().copied().filter(is_own).collect(),
+            kinds,
             grammar,
             seed: asked.seed,
             parents,
@@ -63,6 +78,43 @@ impl<'a> Evolution<'a> {
         };
         restrain(&mut program);
         program
+    }
+
+    /// A program with larger numbers, in each way that makes another one of it: larger sizes, the
+    /// largest, and more repetitions.
+    pub fn larger(&self, program: &str) -> Vec<Program> {
+        let Ok(parent) = self.grammar.program(program) else {
+            return Vec::new();
+        };
+        let by = |value: u64, most: u64| value.saturating_mul(LARGER).min(most);
+        let sizes = |call: &mut Call, kind: &Kind| {
+            call.size = call
+                .size
+                .zip(kind.size)
+                .map(|(size, (_, most))| by(size, most));
+        };
+        let largest = |call: &mut Call, kind: &Kind| call.size = kind.size.map(|(_, most)| most);
+        let times = |call: &mut Call, kind: &Kind| call.times = by(call.times, kind.times.1);
+        let ways: [&dyn Fn(&mut Call, &Kind); 3] = [&sizes, &largest, &times];
+        let mut made: Vec<Program> = Vec::new();
+        for way in ways {
+            let mut child = parent.clone();
+            self.each(&mut child.calls, way);
+            restrain(&mut child);
+            if child != parent && !made.contains(&child) {
+                made.push(child);
+            }
+        }
+        made
+    }
+
+    fn each(&self, calls: &mut [Call], change: &dyn Fn(&mut Call, &Kind)) {
+        for call in calls {
+            if let Some(kind) = self.grammar.kind(&call.name) {
+                change(call, kind);
+            }
+            self.each(&mut call.body, change);
+        }
     }
 
     /// One of the corpus: the longer its stretch is among all, the more often.
@@ -153,13 +205,19 @@ impl<'a> Evolution<'a> {
         }
     }
 
+    fn kind(&self, rng: &mut Rng) -> &'a Kind {
+        match rng.choice(&self.own) {
+            Some(own) if rng.u8(..OWN) == 0 => own,
+            _ => self.kinds[rng.usize(..self.kinds.len())],
+        }
+    }
+
     fn call(&self, rng: &mut Rng) -> Call {
-        let kind = self.kinds[rng.usize(..self.kinds.len())];
+        let kind = self.kind(rng);
         let mut call = of_kind(kind, rng);
         if kind.block {
             for _ in 0..rng.usize(1..3) {
-                let inner = self.kinds[rng.usize(..self.kinds.len())];
-                call.body.push(of_kind(inner, rng));
+                call.body.push(of_kind(self.kind(rng), rng));
             }
         }
         call

@@ -96,6 +96,9 @@ pub const BATCH: usize = 24;
 /// not depend on how many do.
 pub const BATCHES: usize = 2;
 
+/// So many causes are tried with larger numbers in the candidates of one corpus.
+const SCALED: usize = 8;
+
 /// What is searched for, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
@@ -160,7 +163,17 @@ impl Search {
         let evolution = Evolution::new(grammar, &self.asked, &self.corpus);
         let count = at_most.min((BATCH * BATCHES) as u64);
         let numbers = self.candidates..self.candidates + count;
-        let programs: Vec<Program> = numbers.map(|number| evolution.candidate(number)).collect();
+        let scaled = self
+            .corpus
+            .unscaled(if self.asked.random { 0 } else { SCALED });
+        let mut larger = scaled.iter().flat_map(|program| evolution.larger(program));
+        // Every other one, so that no guest has them all.
+        let mut next = |number: u64| {
+            let larger = (number % 2 == 1).then(|| larger.next()).flatten();
+            larger.unwrap_or_else(|| evolution.candidate(number))
+        };
+        let programs: Vec<Program> = numbers.map(&mut next).collect();
+        let are_all_tried = larger.next().is_none();
         let texts: Vec<String> = programs.iter().map(ToString::to_string).collect();
         let mut seen = Vec::new();
         let batches: Vec<&[String]> = texts.chunks(BATCH).collect();
@@ -177,6 +190,9 @@ impl Search {
             for result in results {
                 seen.extend(result?);
             }
+        }
+        if are_all_tried {
+            self.corpus.scaled(&scaled);
         }
         for ((number, text), seen) in (self.candidates..).zip(texts).zip(seen) {
             match seen {
@@ -278,6 +294,55 @@ mod tests {
             panic!("{always:?}");
         };
         assert!(is_always(&stretch));
+    }
+
+    /// The same where each other kind of call has a stretch of its own, which does not grow.
+    struct Crowded;
+
+    impl Place for Crowded {
+        fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError> {
+            let grammar = Grammar::default();
+            let mut all = Quadratic.run(candidates)?;
+            for (text, seen) in candidates.iter().zip(&mut all) {
+                let Seen::Ran { stretches, .. } = seen else {
+                    continue;
+                };
+                let calls = grammar.program(text).unwrap().calls;
+                stretches.extend(calls.into_iter().map(|call| Stretch {
+                    what: "preemption off".into(),
+                    function: format!("{} itself", call.name),
+                    most: "loop".into(),
+                    ns: 1_000_000,
+                }));
+            }
+            Ok(all)
+        }
+    }
+
+    /// How many candidates it takes from where what grows is seen to where it is at its longest.
+    fn candidates_to_grow(seed: u64) -> u64 {
+        let mut search = Search::new(asked(seed));
+        let grammar = search.grammar().unwrap();
+        let mut seen = None;
+        loop {
+            search.step(&grammar, &Crowded, (48, 1)).unwrap();
+            let mut entries = search.corpus.entries().iter();
+            // A byte is a loop of one step, whatever the program.
+            let own = entries.find(|one| one.stretch.function == "quadratic" && one.stretch.ns > 1);
+            let Some(own) = own.map(|one| one.stretch.ns) else {
+                continue;
+            };
+            let since = *seen.get_or_insert(search.candidates);
+            if own == 4096 * 4096 {
+                return search.candidates - since;
+            }
+        }
+    }
+
+    #[test]
+    fn what_grows_is_scaled_up_at_once_among_much_that_is_longer_and_does_not() {
+        let all: Vec<u64> = (1..=8).map(candidates_to_grow).collect();
+        assert!(all.iter().all(|count| *count <= 240), "{all:?}");
     }
 
     #[test]
