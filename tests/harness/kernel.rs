@@ -8,6 +8,9 @@ use std::process::Command;
 use crate::{Ended, KERNELS, Scratch, assert_ends, user_cache};
 
 /// A module of these tests, built for the kernel of RT; `flags` are the compiler's.
+///
+/// # Panics
+/// Where it cannot be built.
 pub fn module(scratch: &Scratch, name: &str, flags: &str) -> String {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let fetched = Scratch::new().run(&["kernel", "fetch", KERNELS[1]]);
@@ -38,6 +41,9 @@ pub fn module(scratch: &Scratch, name: &str, flags: &str) -> String {
 }
 
 /// The kernel of RT with a module, under this id.
+///
+/// # Panics
+/// Where it cannot be added.
 pub fn add_kernel(scratch: &Scratch, id: &str, module: &str) {
     let image = user_cache().join("punctual/kernels").join(KERNELS[1]);
     let image = image.join("vmlinuz");

@@ -18,6 +18,9 @@ const OWN: u8 = 3;
 /// By how much numbers are scaled up where it is tried whether a stretch grows with them.
 const LARGER: u64 = 16;
 
+/// A change of one call, which is of this kind.
+type Change<'a> = &'a dyn Fn(&mut Call, &Kind);
+
 /// Makes candidates.
 pub struct Evolution<'a> {
     kinds: Vec<&'a Kind>,
@@ -95,7 +98,7 @@ impl<'a> Evolution<'a> {
         };
         let largest = |call: &mut Call, kind: &Kind| call.size = kind.size.map(|(_, most)| most);
         let times = |call: &mut Call, kind: &Kind| call.times = by(call.times, kind.times.1);
-        let ways: [&dyn Fn(&mut Call, &Kind); 3] = [&sizes, &largest, &times];
+        let ways: [Change<'_>; 3] = [&sizes, &largest, &times];
         let mut made: Vec<Program> = Vec::new();
         for way in ways {
             let mut child = parent.clone();
@@ -108,7 +111,7 @@ impl<'a> Evolution<'a> {
         made
     }
 
-    fn each(&self, calls: &mut [Call], change: &dyn Fn(&mut Call, &Kind)) {
+    fn each(&self, calls: &mut [Call], change: Change<'_>) {
         for call in calls {
             if let Some(kind) = self.grammar.kind(&call.name) {
                 change(call, kind);

@@ -323,7 +323,7 @@ mod tests {
     fn candidates_to_grow(seed: u64) -> u64 {
         let mut search = Search::new(asked(seed));
         let grammar = search.grammar().unwrap();
-        let mut seen = None;
+        let mut first = None;
         loop {
             search.step(&grammar, &Crowded, (48, 1)).unwrap();
             let mut entries = search.corpus.entries().iter();
@@ -332,7 +332,7 @@ mod tests {
             let Some(own) = own.map(|one| one.stretch.ns) else {
                 continue;
             };
-            let since = *seen.get_or_insert(search.candidates);
+            let since = *first.get_or_insert(search.candidates);
             if own == 4096 * 4096 {
                 return search.candidates - since;
             }
