@@ -16,7 +16,7 @@ mod tests;
 use crate::judgement::Outcome;
 use crate::text::{counted, list};
 
-use ascii::{ascii, clipped, paragraph, shortened};
+use ascii::{ascii, clipped, flat, shortened};
 use chosen::Chosen;
 pub use of_gate::mail_of_gate;
 pub use of_judgement::mail_of_judgement;
@@ -95,7 +95,7 @@ impl Mail {
         let most = room
             .saturating_sub(CASES_LEAST)
             .clamp(ABOUT_LEAST, ABOUT_MOST);
-        let about = clipped(paragraph(&self.about, ""), most);
+        let about = clipped(flat(&self.about), most);
         let cases = self.fitting(room.saturating_sub(about.len()));
         let mut lines = vec![self.subject(), String::new()];
         lines.extend(about);
@@ -177,6 +177,6 @@ impl Mail {
             }
             None => format!("The command below shows {more}{kinds}."),
         };
-        paragraph(&text, "")
+        flat(&text)
     }
 }

@@ -162,7 +162,9 @@ fn each_outcome() -> (Judgement, Vec<Run>) {
             load: "idle".into(),
             reason: "no # of SCHED_FIFO".into(),
         });
-        run.plan += "[[step]]\nprobe = \"timer\"\nload = \"stress\"\n";
+        run.plan = "seed = 1\n[[step]]\nprobe = \"timer\"\nload = \"idle\"\nsamples = 2000\n\
+                    [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 2000\n"
+            .into();
     }
     let mut idle = limit(Demand::Never(Nanos::from_micros(100)));
     idle.load = Some("idle".into());

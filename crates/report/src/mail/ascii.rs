@@ -10,6 +10,10 @@ use super::COLUMNS;
 
 /// What stands where something was left out.
 const CUT: &str = "...";
+/// What no line is broken before.
+const UNITS: [&str; 6] = ["ns", "us", "ms", "s", "%", "CPU"];
+/// A space at which no line is broken.
+const KEPT: char = '\u{a0}';
 /// What a line of a command ends with that goes on below.
 const GOES_ON: &str = " \\";
 
@@ -54,7 +58,27 @@ pub(super) fn shortened(text: &str, width: usize) -> String {
 
 /// Lines of a paragraph, its second and further ones two columns in.
 pub(super) fn paragraph(text: &str, indent: &str) -> Vec<String> {
-    wrap(&ascii(text), indent, &format!("{indent}  "), COLUMNS)
+    lines(text, indent, &format!("{indent}  "))
+}
+
+/// Lines of a paragraph that begin alike.
+pub(super) fn flat(text: &str) -> Vec<String> {
+    lines(text, "", "")
+}
+
+/// Lines that begin with these; a number stays with its unit.
+fn lines(text: &str, first: &str, rest: &str) -> Vec<String> {
+    let mut kept = String::new();
+    for word in ascii(text).split(' ') {
+        let unit = word.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '%');
+        let sign = if UNITS.contains(&unit) { KEPT } else { ' ' };
+        if !kept.is_empty() {
+            kept.push(sign);
+        }
+        kept.push_str(word);
+    }
+    let lines = wrap(&kept, first, rest, COLUMNS).into_iter();
+    lines.map(|line| line.replace(KEPT, " ")).collect()
 }
 
 /// So many lines at most; a sign where there were more.

@@ -7,6 +7,9 @@ use super::{CASE, Told};
 /// How many lines each sentence about what is to blame takes at most.
 const BLAME: usize = 3;
 
+/// How many lines a case has at least, where it is the first of its kind.
+const SHORT: usize = 2;
+
 /// The lines of each case; none of one that is left out.
 pub(super) struct Chosen {
     lines: Vec<Vec<String>>,
@@ -26,16 +29,16 @@ impl Chosen {
             told.iter().position(is_alike) == Some(*at)
         };
         let (first, others): (Vec<usize>, Vec<usize>) = (0..told.len()).partition(is_first);
-        for group in [first, others] {
-            for at in &group {
-                chosen.put(*at, clipped(paragraph(&told[*at].sentence, ""), CASE));
+        for (group, least) in [(first, SHORT), (others, 0)] {
+            for (at, number) in group.iter().zip(1..) {
+                // Those of another outcome that come after it need room, too.
+                let others = least * (group.len() - number);
+                let most = chosen.left.saturating_sub(others).clamp(1, CASE);
+                chosen.put(*at, clipped(paragraph(&told[*at].sentence, ""), most));
             }
-            for at in group
-                .into_iter()
-                .filter(|at| !chosen.lines[*at].is_empty())
-                .collect::<Vec<_>>()
-            {
-                for sentence in &told[at].blame {
+            for at in group {
+                let is_told = chosen.is_told(at);
+                for sentence in told[at].blame.iter().filter(|_| is_told) {
                     chosen.put(at, clipped(paragraph(sentence, "  "), BLAME));
                 }
             }

@@ -59,11 +59,21 @@ fn title(gate: &Gate) -> String {
         return format!("{}, {}", gate.suite, sides.join("; "));
     };
     let title = row.row.title();
-    match (&row.gap, row.decisive()) {
+    match (&row.gap, most(row)) {
         (Some(gap), _) if standing == Standing::Undecided => format!("{title}: {gap}"),
         (_, Some(figure)) => format!("{title}: {} {}", named(figure), arrow(figure)),
         _ => title,
     }
+}
+
+/// Of the figures that make a row stand as it does the one that changed most.
+fn most(row: &Row) -> Option<&Judged> {
+    let ratio = |figure: &Judged| figure.ratio().unwrap_or_default();
+    let own = row.figures.iter().filter(|figure| figure.counts());
+    let own = own.filter(|figure| figure.standing == row.standing);
+    // Of equals the first.
+    own.rev()
+        .max_by(|one, other| ratio(one).total_cmp(&ratio(other)))
 }
 
 /// `debian-6.12-rt against debian-6.12`.
@@ -79,7 +89,7 @@ fn about(gate: &Gate, cases: &[Told]) -> String {
     if !cases.is_empty() {
         let all = counted(cases.len(), "measurement");
         let counts = counts(cases, "worse", "not worse");
-        told.push(format!("Of {all} of suite {} {counts}.", gate.suite));
+        told.push(format!("Of {all} {counts}."));
     }
     for one in &gate.subjects {
         if gate.subjects.len() > 1 {
@@ -161,7 +171,7 @@ fn figures(row: &Row) -> String {
 /// Which functions are to blame, as far as somebody looked; that nobody did, where it got worse.
 fn blame(one: &Gated, at: usize, row: &Row) -> Vec<String> {
     match one.why.as_ref().filter(|why| why.row == at) {
-        Some(why) => told_of(why),
+        Some(why) => told_of(why, row),
         None if row.standing == Standing::Worse && !names_function(row) => {
             vec![UNKNOWN.to_owned()]
         }
@@ -176,7 +186,8 @@ fn names_function(row: &Row) -> bool {
 }
 
 /// What stood in the way here and before, and what takes longer.
-fn told_of(why: &Why) -> Vec<String> {
+fn told_of(why: &Why, row: &Row) -> Vec<String> {
+    let figure = row.decisive().map_or("worst", |figure| &figure.name);
     let longer = longer_functions(why);
     let mut all = Vec::new();
     if !longer.is_empty() {
@@ -190,12 +201,12 @@ fn told_of(why: &Why) -> Vec<String> {
         Err(_) => format!("{}, seed {}", run.id, run.seed),
     };
     all.push(format!(
-        "After ({}): {}",
+        "After ({figure}, {}): {}",
         sample(&why.here),
         told(&why.here.1)
     ));
     all.push(format!(
-        "Before ({}): {}",
+        "Before ({figure}, {}): {}",
         sample(&why.there),
         told(&why.there.1)
     ));

@@ -36,7 +36,7 @@ pub fn mail_of_judgement(
     }
 }
 
-/// The first answer that stands as all of them together do: `none, stress, cpu0, worst at most
+/// The first answer that stands as all of them together do: `none, stress, cpu0: worst at most
 /// 100 µs: 296 µs`.
 fn first(judgement: &Judgement) -> String {
     let fitness = judgement.fitness();
@@ -57,7 +57,7 @@ fn first(judgement: &Judgement) -> String {
     } else {
         String::new()
     };
-    format!("{}{value}{all}", of(answer))
+    format!("{}: {}{value}{all}", about(answer), answer.limit.demand)
 }
 
 /// What is demanded of what: `none, timer, stress, cpu0, worst at most 100 µs`.
@@ -68,11 +68,7 @@ fn of(answer: &Answer) -> String {
 /// What came of all limits; the subjects, with their kernels and runs; what is to be known besides.
 fn about_all(judgement: &Judgement, cases: &[Told], runs: &[Run]) -> String {
     let all = counted(cases.len(), "verdict");
-    let suites = distinct(runs.iter().map(|run| run.suite.clone())).join(" and ");
-    let mut told = vec![format!(
-        "Of {all} on suite {suites} {}.",
-        counts(cases, "unfit", "fit")
-    )];
+    let mut told = vec![format!("Of {all} {}.", counts(cases, "unfit", "fit"))];
     let subjects = distinct(runs.iter().map(|run| run.subject.name.clone()));
     let sides = subjects.iter().map(|name| {
         let own = runs.iter().filter(|run| run.subject.name == *name);
@@ -91,9 +87,8 @@ fn case(answer: &Answer, story: Option<String>) -> Told {
         _ => answer.fitness.name(),
     };
     let mut sentence = format!("{word}: {}: {}", of(answer), answer.reason());
-    let excluded = answer
-        .confidence()
-        .filter(|_| answer.fitness != Fitness::Unfit);
+    let is_told = |_: &String| !matches!(outcome, Outcome::Fail | Outcome::Missing);
+    let excluded = answer.confidence().filter(is_told);
     let more = answer.more.map(|more| format!("to decide: {more}"));
     for text in excluded.into_iter().chain(more) {
         sentence += &format!("; {text}");

@@ -4,9 +4,10 @@
 use punctual_model::Run;
 use punctual_model::run::IMPORTED;
 
-use super::ascii::{clipped, command_lines, paragraph};
+use super::ascii::{clipped, command_lines, flat, paragraph};
 use crate::matrix::distinct;
 use crate::repeat::{option_words, seed_words, what_words};
+use crate::text::list;
 
 /// Where Punctual's sources are.
 const SOURCES: &str = env!("CARGO_PKG_REPOSITORY");
@@ -16,6 +17,8 @@ const LINES_MOST: usize = 12;
 const COMMANDS_MOST: usize = 5;
 /// How many of them what else it takes has at most.
 const NEEDS_MOST: usize = 3;
+/// The option whose value is a path and arguments behind it.
+const PROGRAM: &str = "--program";
 /// Of how many subjects the digests are told.
 const DIGESTS: usize = 4;
 /// How many digits of a checksum tell one from another.
@@ -41,7 +44,7 @@ pub fn again(runs: &[&Run]) -> Again {
         needs.push(of_imported(&imported));
     }
     needs.extend(distinct(own.iter().flat_map(|run| files(run))));
-    needs.extend(distinct(own.iter().filter_map(|run| of_kernel(run))));
+    needs.extend(of_kernels(&own));
     let facts = [times(&own), digests(&own), machine(&own)];
     let facts = facts.into_iter().filter(|fact| !fact.is_empty());
     Again {
@@ -70,11 +73,11 @@ impl Again {
                 lines.extend(paragraph(&text, "  "));
             }
         }
-        let needs = self.needs.iter().flat_map(|text| paragraph(text, ""));
+        let needs = self.needs.iter().flat_map(|text| flat(text));
         lines.extend(clipped(needs.collect(), NEEDS_MOST));
         if !self.facts.is_empty() {
             let room = LINES_MOST - lines.len();
-            lines.extend(clipped(paragraph(&self.facts, ""), room));
+            lines.extend(clipped(flat(&self.facts), room));
         }
         lines
     }
@@ -205,10 +208,15 @@ fn without_version(mut options: Vec<String>) -> Vec<String> {
 
 /// A word of a command line; of a path the file's name, in the reader's own directory.
 fn here(word: &str) -> String {
-    match word.split_once(' ') {
-        _ if !word.starts_with('/') => word.to_owned(),
-        Some((path, arguments)) => format!("{} {arguments}", here(path)),
-        None => format!("./{}", name_of(word)),
+    // Arguments may hold paths, too.
+    let (path, arguments) = match word.find(" -") {
+        Some(at) => word.split_at(at),
+        None => (word, ""),
+    };
+    if path.starts_with('/') {
+        format!("./{}{arguments}", name_of(path))
+    } else {
+        word.to_owned()
     }
 }
 
@@ -222,37 +230,51 @@ fn name_of(path: &str) -> &str {
 
 /// The files of the sender that a command names.
 fn files(run: &Run) -> Vec<String> {
-    let words = what_words(run)
-        .into_iter()
-        .filter(|word| word.starts_with('/'));
-    let file = |word: String| {
-        let path = word.split(' ').next().unwrap_or_default().to_owned();
-        format!(
-            "The sender has {}; put it into that directory.",
-            name_of(&path)
-        )
+    let words = what_words(run);
+    let before = std::iter::once("").chain(words.iter().map(String::as_str));
+    let file = |(before, word): (&str, &String)| {
+        let path = if before == PROGRAM {
+            word.split(' ').next().unwrap_or_default()
+        } else {
+            word
+        };
+        let name = name_of(path);
+        path.starts_with('/')
+            .then(|| format!("The sender has {name}: put it into that directory."))
     };
-    words.map(file).collect()
+    before.zip(&words).filter_map(file).collect()
 }
 
-/// Where a kernel is from that nobody can fetch.
-fn of_kernel(run: &Run) -> Option<String> {
-    let machine = run.machine.as_virtual()?;
-    if package_version(run).is_some() {
-        return None;
-    }
-    // A path would tell of the sender's directories, and nobody else has it.
-    let words = machine.origin.split(' ');
-    let words = words.map(|word| match word.starts_with('/') {
-        true => name_of(word),
-        false => word,
+/// The kernels that nobody can fetch, with what their images are known by, and where they are
+/// from.
+fn of_kernels(runs: &[&Run]) -> Option<String> {
+    let told = runs.iter().filter_map(|run| {
+        let machine = run.machine.as_virtual()?;
+        if package_version(run).is_some() {
+            return None;
+        }
+        // A path would tell of the sender's directories, and nobody else has it.
+        let words = machine.origin.split(' ').map(|word| {
+            if word.starts_with('/') {
+                name_of(word)
+            } else {
+                word
+            }
+        });
+        let origin = words.collect::<Vec<_>>().join(" ");
+        let (kernel, image) = (&run.subject.kernel, digits(&machine.image_sha256));
+        Some(format!("{kernel} (SHA-256 {image}, {origin})"))
     });
-    let origin = words.collect::<Vec<_>>().join(" ");
-    let (kernel, image) = (&run.subject.kernel, digits(&machine.image_sha256));
-    Some(format!(
-        "Kernel {kernel} is no package ({origin}; image SHA-256 {image}): first `./demo kernel \
-         add --id {kernel} IMAGE`."
-    ))
+    let told = distinct(told);
+    let noun = if told.len() == 1 {
+        "this is no package"
+    } else {
+        "these are no packages"
+    };
+    (!told.is_empty()).then(|| {
+        let kernels = list(&told);
+        format!("First `./demo kernel add --id ID IMAGE`; {noun}: {kernels}.")
+    })
 }
 
 fn digits(checksum: &str) -> String {
