@@ -126,6 +126,10 @@ impl Mail {
         let mut reserved = 1;
         loop {
             let chosen = Chosen::of(&told, room.saturating_sub(reserved));
+            if chosen.count() == told.len() {
+                // What is to blame has given way to a case.
+                return chosen.lines();
+            }
             let more = clipped(self.others(&told, &chosen), CASE);
             if more.len() <= reserved {
                 let mut lines = chosen.lines();

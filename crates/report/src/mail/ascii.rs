@@ -86,8 +86,13 @@ pub(super) fn clipped(mut lines: Vec<String>, most: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
-            let begin = last.len().min(COLUMNS - CUT.len() - 1);
-            last.truncate(begin);
+            let begin = COLUMNS - CUT.len() - 1;
+            if last.len() > begin {
+                last.truncate(begin);
+                // Half a number is another one.
+                let words = last.trim_end().rfind(' ').filter(|at| *at > COLUMNS / 2);
+                last.truncate(words.unwrap_or(begin));
+            }
             _ = write!(last, " {CUT}");
         }
     }

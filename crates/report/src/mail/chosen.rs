@@ -33,7 +33,10 @@ impl Chosen {
             for (at, number) in group.iter().zip(1..) {
                 // Those of another outcome that come after it need room, too.
                 let others = least * (group.len() - number);
-                let most = chosen.left.saturating_sub(others).clamp(1, CASE);
+                let most = match least {
+                    0 => CASE,
+                    _ => chosen.left.saturating_sub(others).clamp(1, CASE),
+                };
                 chosen.put(*at, clipped(paragraph(&told[*at].sentence, ""), most));
             }
             for at in group {
