@@ -17,8 +17,8 @@ text = Path(file).read_text(encoding="utf-8")
 
 
 def ktap():
-    """The kernel's parser: tools/testing/kunit/kunit_parser.py."""
-    sys.path.insert(0, f"{readers}/kunit")
+    """The kernel's parser, tools/testing/kunit/kunit_parser.py: the cases, then their subjects."""
+    sys.path.insert(0, f"{readers}/kernel/kunit")
     # Its printer keeps the standard output that it meets when it is imported.
     with contextlib.redirect_stdout(sys.stderr):
         import kunit_parser
@@ -29,7 +29,8 @@ def ktap():
         main = kunit_parser.parse_run_tests(*arguments)
     if main.counts.errors:
         sys.exit(f"{main.counts.errors} errors")
-    return [(test.name, test.status.name, None) for test in main.subtests]
+    cases = [test for subject in main.subtests for test in subject.subtests]
+    return [(test.name, test.status.name, None) for test in cases + main.subtests]
 
 
 def lava():

@@ -25,6 +25,17 @@ fn reader(name: &str) -> Option<PathBuf> {
 /// What another program has measured, five times; one limit is kept, one broken, and of one
 /// nothing is known.
 fn judged(form: &[&str]) -> (Scratch, Ended) {
+    let (scratch, judge) = to_judge();
+    let judge: Vec<&str> = judge.iter().map(String::as_str).collect();
+    let ended = scratch.run(&[&judge[..], form].concat());
+    // A test of the kernel's that fails ends with 1: its 4 is one that was skipped.
+    let expected = if form.contains(&"--ktap") { 1 } else { 4 };
+    assert_eq!(ended.status, Some(expected), "{}", ended.stderr);
+    (scratch, ended)
+}
+
+/// What is judged by [`judged`], and the words that do so.
+fn to_judge() -> (Scratch, Vec<String>) {
     let scratch = Scratch::new();
     let file = |run: u32| {
         let (worst, lines) = (
@@ -49,10 +60,9 @@ fn judged(form: &[&str]) -> (Scratch, Ended) {
         "name = \"unknown\"\nwhat = \"missed\"\nat_most = 0",
     ];
     let limits = scratch.file("limits.toml", limits.map(limit).concat());
-    let runs = ["judge", "r1", "r2", "r3", "r4", "r5", "--limits", &limits];
-    let ended = scratch.run(&[&runs[..], form].concat());
-    assert_eq!(ended.status, Some(4), "{}", ended.stderr);
-    (scratch, ended)
+    let words = ["judge", "r1", "r2", "r3", "r4", "r5", "--limits", &limits];
+    let words = words.map(str::to_owned).to_vec();
+    (scratch, words)
 }
 
 /// What a reader understands of a text.
@@ -69,18 +79,22 @@ fn read(form: &str, readers: &Path, scratch: &Scratch, text: &str) -> Result<Val
 
 #[test]
 fn the_kernels_parser_reads_ktap() {
-    let Some(readers) = reader("kunit") else {
+    let Some(readers) = reader("kernel") else {
         return;
     };
     let (scratch, ended) = judged(&["--ktap"]);
     let found = read("ktap", &readers, &scratch, &ended.stdout).unwrap();
     let name = found[0][0].as_str().unwrap();
     assert!(name.contains("no.1 <kept>"), "{found}");
-    assert_eq!(results(&found), ["SUCCESS", "FAILURE", "FAILURE"]);
+    // The three limits, and the subject that they are all about.
+    assert_eq!(
+        results(&found),
+        ["SUCCESS", "FAILURE", "FAILURE", "FAILURE"]
+    );
     // A plan of more cases than there are, a number that is not the next, no header.
     for (part, wrong) in [
         ("1..3", "1..4"),
-        ("\nok 1 ", "\nok 7 "),
+        ("\n  ok 1 ", "\n  ok 7 "),
         ("KTAP version 1\n", ""),
         ("KTAP version 1", "KTAP version 9"),
     ] {
@@ -88,6 +102,85 @@ fn the_kernels_parser_reads_ktap() {
         assert_ne!(broken, ended.stdout, "{part}");
         read("ktap", &readers, &scratch, &broken).expect_err(wrong);
     }
+}
+
+/// A test in a directory of the kernel's selftests, run as `make run_tests` does: one that is unfit
+/// must not be taken for one that was skipped.
+#[test]
+fn the_kernels_selftests_run_it() {
+    let Some(readers) = reader("kernel") else {
+        return;
+    };
+    let (scratch, mut judge) = to_judge();
+    judge.push("--ktap".to_owned());
+    let tests = scratch.path("selftests");
+    let own = tests.join("punctual");
+    std::fs::create_dir_all(&own).unwrap();
+    let kselftest = readers.join("kernel/selftests/kselftest");
+    std::os::unix::fs::symlink(kselftest, tests.join("kselftest")).unwrap();
+    let program = punctual_tests::programs().join("punctual");
+    let program = program.to_str().unwrap();
+    let fit = scratch.file(
+        "fit.toml",
+        "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"100 us\"\n",
+    );
+    for (name, limits) in [("fit.sh", Some(&fit)), ("unfit.sh", None)] {
+        let mut words = judge.clone();
+        if let Some(limits) = limits {
+            words[7].clone_from(limits);
+        }
+        let line = format!("#!/bin/sh\nexec {program} {}\n", words.join(" "));
+        let script = own.join(name);
+        std::fs::write(&script, line).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+    }
+    let run = "BASE_DIR=$1; . \"$1/kselftest/runner.sh\"; cd \"$1/punctual\"; \
+               run_many fit.sh unfit.sh";
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", run, "sh"]).arg(&tests);
+    scratch.prepare(shell);
+    let ended = Ended::of(shell);
+    for line in [
+        "1..2\n",
+        "\nok 1 selftests: punctual: fit.sh\n",
+        "\n#   not ok 2 broken (timer: worst at most 41.0 µs)",
+        "\nnot ok 2 selftests: punctual: unfit.sh # exit=1\n",
+    ] {
+        assert!(ended.stdout.contains(line), "{line}: {}", ended.stdout);
+    }
+}
+
+/// What a list would get: a subject, what is unfit and by how much, what nobody knows, and that
+/// nothing here repeats what another program has measured.
+#[test]
+fn a_mail_says_what_is_unfit_and_what_nobody_knows() {
+    let scratch = Scratch::new();
+    let file = scratch.path("mail.txt");
+    let (own, _) = judged(&["--mail", file.to_str().unwrap()]);
+    let mail = std::fs::read_to_string(&file).unwrap();
+    let (subject, body) = mail.split_once("\n\n").unwrap();
+    let found = "Subject: unfit: a & b, unknown, thread 0: worst at most 41.0 us: 44.0 us";
+    assert_eq!(subject, found, "{mail}");
+    let body = body.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Of 3 verdicts 1 is unfit, 1 is not wholly measured and 1 is fit. Judged: a & b: ",
+        " of r5 was 44.0 us, 1.1 times 41.0 us; 3 of 5 runs have such a",
+        " not wholly measured: a & b, ",
+        "unknown (timer: at most 0 missed): ",
+        " Another program measured it, so that no command here repeats it: files of SHA-256 ",
+    ] {
+        assert!(body.contains(part), "{part}: {mail}");
+    }
+    assert!(!body.contains("git clone"), "{mail}");
+    let is_long = |line: &&str| line.len() > 72 || !line.is_ascii();
+    assert_eq!(mail.lines().find(is_long), None);
+    assert!(mail.lines().count() <= 25, "{mail}");
+    // A file that cannot be written is found before anything is judged.
+    let nowhere = own.path("none/mail.txt");
+    let refused = own.run(&["judge", "r1", "--mail", nowhere.to_str().unwrap()]);
+    assert_eq!(refused.status, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot be written"));
 }
 
 /// What the reader says of each case; its name stands before it.

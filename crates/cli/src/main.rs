@@ -96,6 +96,11 @@ enum ExitStatus {
     GitEnd = 128,
 }
 
+impl ExitStatus {
+    /// For the kernel's selftests (`--ktap`), whose 4 is a test that was skipped.
+    const KSFT_SKIP: Self = Self::Unfit;
+}
+
 /// The command line asks for something that does not exist.
 #[derive(Debug)]
 struct UsageError(String);

@@ -27,8 +27,9 @@ pub use json::gate_json;
 pub(crate) use page::why_page;
 pub use page::{gate_page, gated_page, page_runs};
 pub use side::Side;
+pub(crate) use side::machine;
 pub use text::{Detail, gate_text, sentence_of, title};
-pub(crate) use text::{differs, why_text};
+pub(crate) use text::{arrow, differs, how_sure, longer_functions, named, why_text};
 
 /// The smallest change that matters, as a share of a median, where nobody says another.
 pub const TOLERANCE: f64 = 0.01;
@@ -182,6 +183,8 @@ pub struct Row {
     pub figures: Vec<Judged>,
     /// Why it cannot be told, where no figure says so.
     pub gap: Option<String>,
+    /// Whether that is words of the probe which differ, and nothing that is missing.
+    pub has_words: bool,
     /// What differs, by seed.
     pub differences: Vec<(u64, Difference)>,
     /// How many samples there are here, of all runs.

@@ -20,10 +20,11 @@ use crate::scope::{Story, told};
 use crate::text::{clean, list, wrap};
 
 pub use case::{Case, Outcome, cases, cases_of_gate};
+pub(crate) use case::{outcome_of_answer, outcome_of_row};
 pub use json::judgement_json;
 pub use junit::junit;
 pub use kcidb::kcidb;
-pub use ktap::ktap;
+pub use ktap::{Ksft, Ktap, ktap};
 pub use lava::lava;
 pub use openmetrics::openmetrics;
 pub use page::judgement_page;

@@ -84,12 +84,16 @@ impl SameCommand {
     }
 }
 
-/// What is measured; a run of an earlier version knows the suite's name only.
 fn what(run: &Run) -> String {
+    words(&what_words(run))
+}
+
+/// What is measured; a run of an earlier version knows the suite's name only.
+pub(crate) fn what_words(run: &Run) -> Vec<String> {
     if run.request.what.is_empty() {
-        return quoted(&run.suite);
+        return vec![run.suite.clone()];
     }
-    words(&run.request.what)
+    run.request.what.clone()
 }
 
 fn subject(run: &Run) -> String {
@@ -107,13 +111,18 @@ fn subject(run: &Run) -> String {
 }
 
 fn options(run: &Run) -> String {
+    words(&option_words(run))
+}
+
+/// How much and how; on which bench, where that is not the usual one.
+pub(crate) fn option_words(run: &Run) -> Vec<String> {
     let mut options = run.request.options.clone();
     match run.clock().map(|clock| clock.ns_per_insn) {
         Some(ns @ 2..) => options.extend(["--ns-per-insn".to_owned(), ns.to_string()]),
         Some(_) => {}
         None => options.extend(["--bench".to_owned(), bench(&run.machine)]),
     }
-    words(&options)
+    options
 }
 
 /// A real machine, as `--bench` names it.
@@ -138,17 +147,22 @@ fn words(words: &[String]) -> String {
 
 /// `--seed 1`, `--seeds 2..5`, `--seeds 1,7`.
 fn option(seeds: &[u64]) -> String {
+    seed_words(seeds).join(" ")
+}
+
+/// The same as words.
+pub(crate) fn seed_words(seeds: &[u64]) -> [String; 2] {
     let mut seeds = seeds.to_vec();
     seeds.sort_unstable();
     seeds.dedup();
     match seeds.as_slice() {
-        [seed] => format!("--seed {seed}"),
+        [seed] => ["--seed".to_owned(), seed.to_string()],
         [first, .., last] if last - first + 1 == seeds.len() as u64 => {
-            format!("--seeds {first}..{last}")
+            ["--seeds".to_owned(), format!("{first}..{last}")]
         }
         seeds => {
             let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();
-            format!("--seeds {}", seeds.join(","))
+            ["--seeds".to_owned(), seeds.join(",")]
         }
     }
 }

@@ -18,7 +18,8 @@ use punctual_report::gate::{
     Detail, Gate as Verdict, Gated, Standing, TOLERANCE, Terms, gate_json, gate_page, gate_text,
     gated, has_figures, is_same_machine, is_unchanged, page_runs, rule_of_each,
 };
-use punctual_report::judgement::{Case, cases_of_gate};
+use punctual_report::judgement::{Case, Ksft, cases_of_gate};
+use punctual_report::mail::mail_of_gate;
 use punctual_runner::documents;
 use punctual_runner::gate::{Guest, Looks, Side, guest, sides};
 
@@ -44,6 +45,7 @@ Examples:
   punctual gate latest-stable --baseline r7 --kernel mine --report gate.html
   punctual gate --baseline stable --kernel mine --arrivals
   punctual gate --baseline stable --kernel mine --junit gate.xml
+  punctual gate --baseline stable --kernel mine --mail mail.txt
 
 Equal digests are the same behaviour to the last sample. On the machine of the
 baseline, to the last byte, one seed shows it; on another, all seeds of the
@@ -55,7 +57,9 @@ found is kept, and a function that holds them up for longer is named. With
 --budget, further seeds of both sides are measured while something is undecided.
 
 Exit status: 0 unchanged, not worse, or changed within tolerance; 4 worse;
-5 undecided; 1 an error; 2 a wrong request; 3 interrupted.";
+5 undecided; 1 an error; 2 a wrong request; 3 interrupted. With --ktap, as the
+kernel's selftests have it: 0 all pass; 4 something cannot be measured there;
+1 anything else.";
 
 /// Tell whether a kernel got worse than its baseline, first by digest
 #[derive(Debug, Args)]
@@ -100,6 +104,11 @@ struct Runs {
 impl Gate {
     /// Does it.
     pub fn run(mut self) -> Result<ExitStatus> {
+        let told = self.tell();
+        self.forms.ended(told)
+    }
+
+    fn tell(&mut self) -> Result<(ExitStatus, Option<Ksft>)> {
         self.forms.check()?;
         let mut there = baseline::named(&self.measure.store, &self.baseline)?;
         // The order in which they are named is of no matter.
@@ -119,17 +128,18 @@ impl Gate {
         };
         let Some(mut gate) = self.judged(&suite, &prepared, &subjects, &seeds, &mut runs)? else {
             say!("punctual: interrupted: nothing is told");
-            return Ok(ExitStatus::Incomplete);
+            return Ok((ExitStatus::Incomplete, None));
         };
         if !self.no_explain {
             self.explain(&mut gate, &subjects, &runs, interrupt::flag()?)?;
         }
-        self.show(&gate, runs)?;
-        Ok(match gate.standing() {
+        let result = self.show(&gate, runs)?;
+        let status = match gate.standing() {
             Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => ExitStatus::Done,
             Standing::Worse => ExitStatus::Unfit,
             Standing::Undecided => ExitStatus::Undecided,
-        })
+        };
+        Ok((status, result))
     }
 
     /// What is measured: what is named, or what the baseline measured; on a guest like the
@@ -374,17 +384,20 @@ impl Gate {
         Ok(())
     }
 
-    fn show(&self, gate: &Verdict, runs: Runs) -> Result<()> {
+    fn show(&self, gate: &Verdict, runs: Runs) -> Result<Option<Ksft>> {
         let cases: Vec<Case> = cases_of_gate(gate);
         let detail = if self.samples_differ {
             Detail::Samples
         } else {
             Detail::Short
         };
+        // On a page the baseline's runs have another name.
+        let (there, here) = (runs.there.clone(), runs.here.clone());
         let runs = page_runs(runs.there, runs.here);
         self.forms.show(
             &cases,
             &runs,
+            |page| mail_of_gate(gate, &there, &here, page),
             || gate_json(gate),
             || gate_text(gate, output::width(), detail),
             || Ok(gate_page(gate, &runs, &documents::all()?)),

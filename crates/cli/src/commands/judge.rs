@@ -13,7 +13,10 @@ use punctual_kernels::build::BuildError;
 use punctual_model::limit::{Demand, Reference};
 use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
-use punctual_report::judgement::{Stories, cases, judgement_json, judgement_page, judgement_text};
+use punctual_report::judgement::{
+    Ksft, Stories, cases, judgement_json, judgement_page, judgement_text,
+};
+use punctual_report::mail::mail_of_judgement;
 use punctual_report::repeat::further;
 use punctual_runner::{documents, limits, loads, suites};
 
@@ -40,6 +43,7 @@ Examples:
   punctual judge ./mine.toml --budget 20m --junit verdict.xml
   punctual judge --program './loop --rate 1000' --load stress --limits mine.toml
   punctual judge latest-stable --report certificate.html
+  punctual judge demo --kernel mine --limits mine.toml --mail mail.txt
   git bisect run punctual judge demo --build . --limits mine.toml --git-bisect
   punctual judge demo --kernel mine --limits mine.toml --baseline stable
 
@@ -57,7 +61,8 @@ A file of limits, or a suite, has as many of these as it takes:
   once_in = \"10 min\"   # … less than once in so much measured time
 
 Exit status: 0 fit; 4 unfit; 5 undecided; 3 interrupted while the kernel is
-built; 1 an error; 2 a wrong request. With
+built; 1 an error; 2 a wrong request. With --ktap, as the kernel's selftests
+have it: 0 all fit; 4 something cannot be measured there; 1 anything else. With
 --git-bisect, for `git bisect run`: 0 fit (good); 4 unfit (bad); 125 undecided,
 or not to be built (skip); 128 an error (end). docs/method/bisection.md has
 more.";
@@ -109,14 +114,8 @@ impl Judge {
     pub fn run(mut self) -> Result<ExitStatus> {
         let is_ready = self.build();
         if !self.git_bisect {
-            if !is_ready? {
-                return Ok(ExitStatus::Incomplete);
-            }
-            return Ok(match self.judge()? {
-                Fitness::Fit => ExitStatus::Done,
-                Fitness::Unfit => ExitStatus::Unfit,
-                Fitness::Undecided => ExitStatus::Undecided,
-            });
+            let told = self.tell(is_ready);
+            return self.forms.ended(told);
         }
         // An error must not look like a bad commit, nor an interrupted run like one to skip.
         match is_ready {
@@ -136,9 +135,9 @@ impl Judge {
         let is_interrupted = interrupt::flag()?.load(Ordering::SeqCst);
         Ok(match told {
             Ok(_) if is_interrupted => ExitStatus::GitEnd,
-            Ok(Fitness::Fit) => ExitStatus::Done,
-            Ok(Fitness::Unfit) => ExitStatus::Unfit,
-            Ok(Fitness::Undecided) => {
+            Ok((Fitness::Fit, _)) => ExitStatus::Done,
+            Ok((Fitness::Unfit, _)) => ExitStatus::Unfit,
+            Ok((Fitness::Undecided, _)) => {
                 say!("this commit is undecided: it is skipped");
                 ExitStatus::GitSkip
             }
@@ -147,6 +146,20 @@ impl Judge {
                 ExitStatus::GitEnd
             }
         })
+    }
+
+    /// Judges, where all is ready for it.
+    fn tell(&self, is_ready: Result<bool>) -> Result<(ExitStatus, Option<Ksft>)> {
+        if !is_ready? {
+            return Ok((ExitStatus::Incomplete, None));
+        }
+        let (fitness, result) = self.judge()?;
+        let status = match fitness {
+            Fitness::Fit => ExitStatus::Done,
+            Fitness::Unfit => ExitStatus::Unfit,
+            Fitness::Undecided => ExitStatus::Undecided,
+        };
+        Ok((status, result))
     }
 
     /// Builds the kernel that is to be judged, where that is asked for; whether all is ready.
@@ -185,7 +198,7 @@ impl Judge {
     }
 
     /// Measures, judges and shows it.
-    fn judge(&self) -> Result<Fitness> {
+    fn judge(&self) -> Result<(Fitness, Option<Ksft>)> {
         self.forms.check()?;
         let is_of_runs = !self.what.is_empty() && self.what.iter().all(|word| is_run(word));
         let (mut judgement, runs) = if is_of_runs {
@@ -238,8 +251,8 @@ impl Judge {
             ReplayArgs::quiet(self.measure.quiet).broken(&judgement, &runs, usize::MAX)?
         };
         judgement.decide = self.decide(&judgement, &runs, is_of_runs);
-        self.show(&judgement, &stories, &runs)?;
-        Ok(judgement.fitness())
+        let result = self.show(&judgement, &stories, &runs)?;
+        Ok((judgement.fitness(), result))
     }
 
     /// Measures a suite, and judges what came.
@@ -306,10 +319,11 @@ impl Judge {
         commands
     }
 
-    fn show(&self, judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Result<()> {
+    fn show(&self, judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Result<Option<Ksft>> {
         self.forms.show(
             &cases(judgement),
             runs,
+            |page| mail_of_judgement(judgement, stories, runs, page),
             || judgement_json(judgement, stories),
             || judgement_text(judgement, stories, output::width()),
             || Ok(judgement_page(judgement, stories, runs, &documents::all()?)),

@@ -197,6 +197,7 @@ pub(super) fn rows(
     let rows = rows.iter().zip(drawn);
     let row = |(row, drawn): (&Measurement, Result<Vec<Drawn>, String>)| {
         let (differences, told) = differences(row, own, other);
+        let has_words = drawn.is_ok() && told.is_some();
         let (drawn, gap) = match drawn {
             Ok(drawn) => (drawn, told),
             Err(gap) => (Vec::new(), Some(gap)),
@@ -210,6 +211,7 @@ pub(super) fn rows(
             standing: Standing::Undecided,
             figures,
             gap,
+            has_words,
             differences,
         };
         row.stand();

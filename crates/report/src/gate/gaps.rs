@@ -147,6 +147,7 @@ pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
         let mut is_told = false;
         for row in rows.iter_mut().filter(|row| is_of(row)) {
             is_told = true;
+            row.has_words = false;
             row.standing = row.standing.max(Standing::Undecided);
             // The plan's reason says more than that there is no figure.
             let before = row.gap.take().filter(|_| !row.figures.is_empty());
@@ -166,6 +167,7 @@ pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
                 standing: Standing::Undecided,
                 figures: Vec::new(),
                 gap: Some(gap.why.clone()),
+                has_words: false,
                 differences: Vec::new(),
                 samples: 0,
             });

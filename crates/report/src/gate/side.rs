@@ -70,7 +70,7 @@ fn digest(run: &Run) -> String {
     )
 }
 
-fn machine(run: &Run) -> String {
+pub(crate) fn machine(run: &Run) -> String {
     let Some(machine) = run.machine.as_virtual() else {
         return format!("{}, in real time", run.subject.bench);
     };

@@ -109,7 +109,7 @@ pub fn sentence_of(row: &Row) -> String {
 pub(super) const NOT_COUNTED: &str = "–";
 
 /// Its name: `median`, `in burns_instructions`.
-fn named(figure: &Judged) -> String {
+pub(crate) fn named(figure: &Judged) -> String {
     match figure.of {
         Of::Function => format!("in {}", figure.name),
         _ => figure.name.clone(),
@@ -144,7 +144,7 @@ fn usual(figure: &Judged, probe: &str) -> String {
 }
 
 /// `4.15 → 4.66 µs`.
-pub(super) fn arrow(figure: &Judged) -> String {
+pub(crate) fn arrow(figure: &Judged) -> String {
     let (there, here) = (figure.there.to_string(), figure.here.to_string());
     match (there.split_once(' '), here.split_once(' ')) {
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} → {here}"),
@@ -258,6 +258,22 @@ pub(super) fn row_lines(row: &Row, detail: Detail) -> Vec<(usize, String)> {
 
 /// `median   4.15 → 4.66 µs    worse     1.12× (1.11 to 1.16), 5 of 5`.
 fn figure_line(figure: &Judged) -> String {
+    let head = format!(
+        "{:<8} {:<17} {:<9}",
+        named(figure),
+        arrow(figure),
+        if figure.counts() {
+            figure.standing.name()
+        } else {
+            NOT_COUNTED
+        }
+    );
+    let head = head.replace(' ', &KEPT.to_string());
+    format!("{head} {}", how_sure(figure))
+}
+
+/// `1.12× (1.11 to 1.16), 5 of 5, in do_exit`: by how much, how sure that is, and who is to blame.
+pub(crate) fn how_sure(figure: &Judged) -> String {
     let ratio = figure.compared.ratio.map_or(String::new(), |ratio| {
         let range = ratio.bounds.map_or(String::new(), |(low, high)| {
             let [low, high] = [low, high].map(|bound| times(bound).replace('×', ""));
@@ -281,19 +297,8 @@ fn figure_line(figure: &Judged) -> String {
         Verdict::Higher => format!("{higher}, by more than is tolerated?"),
         _ => String::new(),
     };
-    let head = format!(
-        "{:<8} {:<17} {:<9}",
-        named(figure),
-        arrow(figure),
-        if figure.counts() {
-            figure.standing.name()
-        } else {
-            NOT_COUNTED
-        }
-    );
-    let head = head.replace(' ', &KEPT.to_string());
-    let tail = format!("{ratio}{more}{}", blame(figure));
-    format!("{head} {}", tail.trim_start_matches(", "))
+    let all = format!("{ratio}{more}{}", blame(figure));
+    all.trim_start_matches(", ").to_owned()
 }
 
 /// What stood in the way of the sample that is explained, here and there; which functions take
@@ -329,7 +334,7 @@ fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
 }
 
 /// The functions that take longer here than in the baseline, those that do by most first.
-pub(super) fn longer_functions(why: &Why) -> Vec<String> {
+pub(crate) fn longer_functions(why: &Why) -> Vec<String> {
     let (Ok(own), Ok(other)) = (&why.here.1, &why.there.1) else {
         return Vec::new();
     };

@@ -62,6 +62,33 @@ pub fn cases(judgement: &Judgement) -> Vec<Case> {
     judgement.answers.iter().map(case).collect()
 }
 
+/// What came of an answer.
+pub(crate) fn outcome_of_answer(answer: &Answer) -> Outcome {
+    match (answer.fitness, &answer.why) {
+        (Fitness::Fit, _) => Outcome::Pass,
+        (Fitness::Unfit, _) => Outcome::Fail,
+        (Fitness::Undecided, Why::Gap(_)) => Outcome::Missing,
+        (Fitness::Undecided, _) => Outcome::Undecided,
+    }
+}
+
+/// What came of a measurement that is held against its baseline.
+pub(crate) fn outcome_of_row(row: &Row) -> Outcome {
+    match (row.standing, &row.gap) {
+        // Words that differ were measured.
+        (Standing::Undecided, Some(_)) if !row.has_words => Outcome::Missing,
+        (standing, _) => outcome(standing),
+    }
+}
+
+fn outcome(standing: Standing) -> Outcome {
+    match standing {
+        Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => Outcome::Pass,
+        Standing::Undecided => Outcome::Undecided,
+        Standing::Worse => Outcome::Fail,
+    }
+}
+
 fn case(answer: &Answer) -> Case {
     let key = &answer.key;
     Case {
@@ -70,12 +97,7 @@ fn case(answer: &Answer) -> Case {
         name: format!("{}: {}", title(&answer.limit), about(answer)),
         key: [key.probe.clone(), key.load.clone(), key.label()],
         demand: answer.limit.demand.to_string(),
-        outcome: match (answer.fitness, &answer.why) {
-            (Fitness::Fit, _) => Outcome::Pass,
-            (Fitness::Unfit, _) => Outcome::Fail,
-            (Fitness::Undecided, Why::Gap(_)) => Outcome::Missing,
-            (Fitness::Undecided, _) => Outcome::Undecided,
-        },
+        outcome: outcome_of_answer(answer),
         failure: "unfit",
         reason: answer.reason(),
         excluded: answer.confidence(),
@@ -107,11 +129,7 @@ fn bare(gate: &Gate, one: &Gated, standing: Standing) -> Case {
         name: format!("{}: no worse than baseline {}", one.subject, gate.baseline),
         key: [gate.suite.clone(), String::new(), String::new()],
         demand: format!("no worse than baseline {}", gate.baseline),
-        outcome: match standing {
-            Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => Outcome::Pass,
-            Standing::Undecided => Outcome::Undecided,
-            Standing::Worse => Outcome::Fail,
-        },
+        outcome: outcome(standing),
         failure: "worse",
         reason: format!("{}: {}", standing.name(), one.sentence()),
         excluded: None,
@@ -133,10 +151,6 @@ fn of_row(gate: &Gate, one: &Gated, row: &Row) -> Case {
     let label = row.row.label();
     let key = [probe.clone(), load.clone(), label];
     let parts = key.iter().filter(|part| !part.is_empty());
-    let outcome = match (row.standing, &row.gap) {
-        (Standing::Undecided, Some(_)) => Some(Outcome::Missing),
-        _ => None,
-    };
     let bare = bare(gate, one, row.standing);
     Case {
         parts: parts.map(|part| word(part)).collect(),
@@ -146,7 +160,7 @@ fn of_row(gate: &Gate, one: &Gated, row: &Row) -> Case {
             row.row.title(),
             gate.baseline
         ),
-        outcome: outcome.unwrap_or(bare.outcome),
+        outcome: outcome_of_row(row),
         reason: crate::gate::sentence_of(row),
         more: gate
             .decides(row)

@@ -150,33 +150,93 @@ fn what_is_printed_is_what_the_schema_describes() {
     );
 }
 
+/// One subject by what came of its cases: kept, broken, too few runs, unsupported, failed.
+fn each_outcome() -> (Judgement, Vec<Run>) {
+    let mut runs = fixtures::seeds(5);
+    runs.retain(|run| run.subject.name == "rt" || run.subject.name == "full");
+    for run in runs.iter_mut().filter(|run| run.subject.name == "rt") {
+        run.recordings.remove(0);
+        run.unsupported.push(punctual_model::record::Unsupported {
+            step: 0,
+            probe: "timer".into(),
+            load: "idle".into(),
+            reason: "no # of SCHED_FIFO".into(),
+        });
+        run.plan = "seed = 1\n[[step]]\nprobe = \"timer\"\nload = \"idle\"\nsamples = 2000\n\
+                    [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 2000\n"
+            .into();
+    }
+    let mut idle = limit(Demand::Never(Nanos::from_micros(100)));
+    idle.load = Some("idle".into());
+    let limits = [limit(Demand::Never(Nanos::from_micros(100))), idle];
+    let judgement = punctual_judge::judge(&limits, &runs, &Baselines::new()).unwrap();
+    (judgement, runs)
+}
+
 #[test]
-fn ktap_has_a_line_for_each_answer_and_no_pass_for_what_is_undecided() {
-    let judgement = every_kind();
-    let text = ktap(&cases(&judgement));
-    let count = judgement.answers.len();
-    assert!(
-        text.starts_with(&format!("KTAP version 1\n1..{count}\n# ")),
-        "{text}"
-    );
-    let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
-    let fitness = |own| {
-        judgement
+fn ktap_has_a_subtest_for_each_answer_and_skips_only_what_a_probe_cannot_measure() {
+    let (judgement, mut runs) = each_outcome();
+    let only = |name: &str| Judgement {
+        answers: judgement
             .answers
             .iter()
-            .filter(|one| one.fitness == own)
-            .count()
+            .filter(|one| one.subject == name)
+            .cloned()
+            .collect(),
+        ..judgement.clone()
     };
-    assert_eq!(of("ok "), fitness(Fitness::Fit));
-    assert_eq!(of("not ok "), count - fitness(Fitness::Fit));
-    let errors = text
-        .lines()
-        .filter(|line| line.ends_with("# ERROR undecided"))
-        .count();
-    assert!(
-        errors > 0 && errors == fitness(Fitness::Undecided),
-        "{text}"
+    let rt = ktap(&cases(&only("rt")), &runs);
+    assert_eq!(
+        rt.text,
+        "KTAP version 1\n1..1\n  KTAP version 1\n  # Subtest: rt\n  1..2\n  \
+         # none of 10000 samples in 5 runs (9.97 s) is above 100 µs; the worst was 8.07 µs\n  \
+         ok 1 timer: worst at most 100 µs: rt, stress, cpu0\n  \
+         # rt-1 (seed 1): unsupported: no no. of SCHED_FIFO\n  \
+         not ok 2 timer: worst at most 100 µs: rt, idle # SKIP rt-1 (seed 1): unsupported: no \
+         no. of SCHED_FIFO\n\
+         not ok 1 rt # SKIP not all of it\n"
     );
+    assert_eq!(rt.result, Ksft::Skip);
+    let all = ktap(&cases(&judgement), &runs);
+    assert_eq!(all.result, Ksft::Fail, "{}", all.text);
+    assert!(
+        all.text.starts_with("KTAP version 1\n1..2\n"),
+        "{}",
+        all.text
+    );
+    // A run that failed says nothing of what the kernel lacks.
+    let rt_run = runs.iter_mut().find(|run| run.subject.name == "rt");
+    rt_run.unwrap().state = punctual_model::run::State::Failed;
+    let failed = ktap(&cases(&only("rt")), &runs);
+    assert_eq!(failed.result, Ksft::Fail, "{}", failed.text);
+    assert_has(
+        &failed.text,
+        &["not ok 2 timer: worst at most 100 µs: rt, idle # ERROR undecided: "],
+    );
+    // Nothing that was tested is no pass.
+    assert_eq!(ktap(&[], &runs).result, Ksft::Fail);
+}
+
+#[test]
+fn ktap_has_no_pass_for_what_is_undecided() {
+    let judgement = every_kind();
+    let found = ktap(&cases(&judgement), &fixtures::seeds(5));
+    let of = |start: &str| {
+        let lines = found.text.lines();
+        lines.filter(|line| line.starts_with(start)).count()
+    };
+    let fitness = |own| {
+        let answers = judgement.answers.iter();
+        answers.filter(|one| one.fitness == own).count()
+    };
+    assert_eq!(of("  ok "), fitness(Fitness::Fit));
+    assert_eq!(
+        of("  not ok "),
+        judgement.answers.len() - fitness(Fitness::Fit)
+    );
+    let errors = found.text.matches(" # ERROR undecided: ").count();
+    assert!(errors >= fitness(Fitness::Undecided), "{}", found.text);
+    assert_eq!(found.result, Ksft::Fail);
 }
 
 #[test]

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a list is told of a gate.
+
+use punctual_model::Run;
+
+use super::{Mail, Told, UNKNOWN, again, counts};
+use crate::gate::{
+    Gate, Gated, Judged, Of, Row, Side, Standing, Why, arrow, how_sure, longer_functions, named,
+};
+use crate::judgement::{Outcome, outcome_of_row};
+use crate::scope::{Story, told};
+use crate::text::counted;
+
+/// What a list is told of a gate; `there` and `here` are the runs of both sides, `page` is the
+/// file in which all cases are, where there is one.
+pub fn mail_of_gate(gate: &Gate, there: &[Run], here: &[Run], page: Option<&str>) -> Mail {
+    let of_subject = |one: &Gated| -> Vec<Told> {
+        let rows = one.rows.iter().enumerate();
+        rows.map(|(at, row)| case(gate, one, at, row)).collect()
+    };
+    let mut cases: Vec<Told> = gate.subjects.iter().flat_map(of_subject).collect();
+    if let Some(worst) = leading(gate) {
+        // The one that the title names is told before others of its kind.
+        let at = worst.min(cases.len().saturating_sub(1));
+        let worst = cases.remove(at);
+        cases.insert(0, worst);
+    }
+    let runs: Vec<&Run> = there.iter().chain(here).collect();
+    Mail {
+        verdict: gate.standing().name().to_owned(),
+        title: title(gate),
+        about: about(gate, &cases),
+        cases,
+        again: again(&runs),
+        page: page.map(str::to_owned),
+    }
+}
+
+/// The number of the case that tells most, of all subjects' cases.
+fn leading(gate: &Gate) -> Option<usize> {
+    let standing = gate.standing();
+    let mut before = 0;
+    for one in &gate.subjects {
+        if let Some(row) = one.worst().filter(|_| one.standing == standing) {
+            return Some(before + row);
+        }
+        before += one.rows.len();
+    }
+    None
+}
+
+/// `timer, stress, cpu0: median 4.15 → 4.66 µs`; where nothing is worse or open, what was compared.
+fn title(gate: &Gate) -> String {
+    let standing = gate.standing();
+    let worst = gate.subjects.iter().filter(|one| one.standing == standing);
+    let mut worst = worst.filter_map(|one| Some(&one.rows[one.worst()?]));
+    let Some(row) = worst.next() else {
+        let sides: Vec<String> = gate.subjects.iter().map(compared).collect();
+        return format!("{}, {}", gate.suite, sides.join("; "));
+    };
+    let title = row.row.title();
+    match (&row.gap, most(row)) {
+        (Some(gap), _) if standing == Standing::Undecided => format!("{title}: {gap}"),
+        (_, Some(figure)) => format!("{title}: {} {}", named(figure), arrow(figure)),
+        _ => title,
+    }
+}
+
+/// Of the figures that make a row stand as it does the one that changed most.
+fn most(row: &Row) -> Option<&Judged> {
+    let ratio = |figure: &Judged| figure.ratio().unwrap_or_default();
+    let own = row.figures.iter().filter(|figure| figure.counts());
+    let own = own.filter(|figure| figure.standing == row.standing);
+    // Of equals the first.
+    own.rev()
+        .max_by(|one, other| ratio(one).total_cmp(&ratio(other)))
+}
+
+/// `debian-6.12-rt against debian-6.12`.
+fn compared(one: &Gated) -> String {
+    let [there, here] = &one.sides;
+    format!("{} against {}", here.subject, there.subject)
+}
+
+/// What came of all measurements; which kernels, with how many runs; how sure it is; what is to be
+/// known besides.
+fn about(gate: &Gate, cases: &[Told]) -> String {
+    let mut told = Vec::new();
+    if !cases.is_empty() {
+        let all = counted(cases.len(), "measurement");
+        let counts = counts(cases, "worse", "not worse");
+        told.push(format!("Of {all} {counts}."));
+    }
+    for one in &gate.subjects {
+        if gate.subjects.len() > 1 {
+            told.push(format!("{}: {}.", one.subject, one.standing.name()));
+        }
+        if one.rows.is_empty() {
+            told.push(format!(
+                "Suite {} is {}; {}.",
+                gate.suite,
+                one.standing.name(),
+                one.sentence()
+            ));
+        }
+        let [there, here] = &one.sides;
+        told.push(format!("After: {}. Before: {}.", side(here), side(there)));
+    }
+    let first = &gate.subjects[0];
+    let is_judged = |one: &Gated| one.rows.iter().any(|row| !row.figures.is_empty());
+    if gate.subjects.iter().any(is_judged) {
+        told.push(format!(
+            "Judged run by run, at {} % over all figures; {} % of a median is tolerated.",
+            first.rule.confidence_percent(),
+            gate.tolerance * 100.0
+        ));
+    }
+    let notes = gate.subjects.iter().flat_map(|one| one.notes.clone());
+    told.extend(crate::matrix::distinct(notes));
+    told.join(" ")
+}
+
+/// `debian-6.12: Linux 6.12.117+deb12-amd64, 5 runs`.
+fn side(side: &Side) -> String {
+    format!("{}, {}", side.told(), counted(side.runs.len(), "run"))
+}
+
+fn case(gate: &Gate, one: &Gated, at: usize, row: &Row) -> Told {
+    let outcome = outcome_of_row(row);
+    let of = if gate.subjects.len() > 1 {
+        format!("{}: ", one.subject)
+    } else {
+        String::new()
+    };
+    let word = match outcome {
+        Outcome::Missing => "not wholly measured",
+        _ => row.standing.name(),
+    };
+    let figures = figures(row);
+    let why = match &row.gap {
+        Some(gap) if figures.is_empty() => gap.clone(),
+        Some(gap) => format!("{figures}; {gap}"),
+        None => figures,
+    };
+    let told = if why.is_empty() {
+        String::new()
+    } else {
+        format!(": {why}")
+    };
+    Told {
+        outcome,
+        sentence: format!("{word}: {of}{}{told}.", row.row.title()),
+        blame: blame(one, at, row),
+    }
+}
+
+/// The figures that make a row stand as it does, each before and after, by how much, with how many
+/// seeds.
+fn figures(row: &Row) -> String {
+    let own = row.figures.iter().filter(|figure| figure.counts());
+    let own = own.filter(|figure| figure.standing == row.standing);
+    let told = own.map(|figure: &Judged| {
+        let (name, arrow, sure) = (named(figure), arrow(figure), how_sure(figure));
+        format!("{name} {arrow}, {sure}")
+            .trim_end_matches(", ")
+            .to_owned()
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// Which functions are to blame, as far as somebody looked; that nobody did, where it got worse.
+fn blame(one: &Gated, at: usize, row: &Row) -> Vec<String> {
+    match one.why.as_ref().filter(|why| why.row == at) {
+        Some(why) => told_of(why, row),
+        None if row.standing == Standing::Worse && !names_function(row) => {
+            vec![UNKNOWN.to_owned()]
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Whether its figures name a function.
+fn names_function(row: &Row) -> bool {
+    let mut own = row.figures.iter().filter(|figure| figure.counts());
+    own.any(|figure| figure.blame.is_some() || figure.of == Of::Function)
+}
+
+/// What stood in the way here and before, and what takes longer.
+fn told_of(why: &Why, row: &Row) -> Vec<String> {
+    let figure = row.decisive().map_or("worst", |figure| &figure.name);
+    let longer = longer_functions(why);
+    let mut all = Vec::new();
+    if !longer.is_empty() {
+        all.push(format!("Longer than before: {}.", longer.join(", ")));
+    }
+    let sample = |(run, story): &(Run, Story)| match story {
+        Ok(explained) => format!(
+            "{}, seed {}, sample {}",
+            run.id, run.seed, explained.chosen.sample.seq
+        ),
+        Err(_) => format!("{}, seed {}", run.id, run.seed),
+    };
+    all.push(format!(
+        "After ({figure}, {}): {}",
+        sample(&why.here),
+        told(&why.here.1)
+    ));
+    all.push(format!(
+        "Before ({figure}, {}): {}",
+        sample(&why.there),
+        told(&why.there.1)
+    ));
+    all
+}
