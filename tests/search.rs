@@ -87,7 +87,7 @@ const SQUARE: &str = "[[call]]\nname = \"open-quadratic\"\ndoes = \"\"\nsyscall 
 fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     let scratch = Scratch::with_new_cache();
     add_kernel(&scratch, "quadratic", &module(&scratch, "quadratic", ""));
-    let grammar = scratch.file("square.toml", SQUARE.to_owned());
+    let grammar = scratch.file("square.toml", SQUARE);
     let into = scratch.path("found");
     let words = ["search", "--quiet", "--json", "--kernel", "quadratic"];
     let limits = ["--candidates", "96", "--top", "1", "--jobs", "2"];

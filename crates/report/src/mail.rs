@@ -105,7 +105,7 @@ impl Mail {
         }
         lines.push(String::new());
         lines.extend(tail);
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        lines.join("\n") + "\n"
     }
 
     /// `Subject: worse: timer, stress, cpu0: median 4.15 -> 4.66 us`, on one line.

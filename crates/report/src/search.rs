@@ -256,7 +256,7 @@ fn confirmed(one: &Confirmed) -> String {
     let known = known.filter_map(|(what, ns)| Some(format!("{what} {} late", time(ns?))));
     let mut told: Vec<String> = known.collect();
     if let (Some(function), Some(last)) = (&one.function, told.last_mut()) {
-        *last += &format!(", most of it in {function}");
+        last.extend([", most of it in ", function]);
     }
     told.extend(one.why_not.iter().cloned());
     format!("beside it ({}): {}", one.run, told.join("; "))

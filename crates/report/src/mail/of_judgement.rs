@@ -91,7 +91,7 @@ fn case(answer: &Answer, story: Option<String>) -> Told {
     let excluded = answer.confidence().filter(is_told);
     let more = answer.more.map(|more| format!("to decide: {more}"));
     for text in excluded.into_iter().chain(more) {
-        sentence += &format!("; {text}");
+        sentence.extend(["; ", text.as_ref()]);
     }
     let is_named = matches!(
         &answer.why,

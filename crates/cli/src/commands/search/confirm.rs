@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 use punctual_model::plan::Load;
 use punctual_model::suite::Suite;
-use punctual_model::{Nanos, Run};
+use punctual_model::{Nanos, Recording, Run};
 use punctual_report::search::load;
 use punctual_search::Asked;
 use punctual_search::minimise::Confirmed;
@@ -76,7 +76,7 @@ fn told(run: &Run) -> Confirmed {
     let refused = run.unsupported.first().map(|one| one.reason.to_string());
     Confirmed {
         run: run.id.clone(),
-        sampled_ns: recording.and_then(|one| one.max()).map(ns),
+        sampled_ns: recording.and_then(Recording::max).map(ns),
         foretold_ns: foretold.map(|one| ns(one.worst)),
         reached_ns: arrivals.and_then(|one| one.reached).map(ns),
         function: arrivals.and_then(|one| one.reached_function.clone()),
