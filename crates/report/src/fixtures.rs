@@ -18,12 +18,27 @@ pub const NO_MODULE: &str = "the kernel module `pulse` is not loaded";
 /// Why a run failed.
 pub const NO_BOOT: &str = "the guest's kernel panicked: <VFS> unable to mount root";
 
+/// What the steps of these runs are planned as.
+pub const PLAN: &str = "seed = 1\n[[step]]\nprobe = \"timer\"\n[[step]]\nprobe = \"timer\"\nload = \
+                    \"stress\"\n[[step]]\nprobe = \"hackbench\"\n";
+
 /// Fails unless a text has all of these parts.
 #[track_caller]
 pub fn assert_has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "there is no \"{part}\" in {text}");
     }
+}
+
+/// A recording with each of its times changed.
+pub fn changed(recording: &Recording, change: &dyn Fn(i64) -> i64) -> Recording {
+    let mut recorder = Recorder::new(recording.samples.len());
+    for sample in recording.samples.iter() {
+        recorder.record(sample.at, Nanos(change(sample.value.0)));
+    }
+    let mut new = recorder.finish(recording.key.clone());
+    new.interval = recording.interval;
+    new
 }
 
 /// For seed 1, in nanoseconds: the worst case idle, that under stress, what hackbench takes.

@@ -4,25 +4,11 @@ use std::collections::BTreeMap;
 use punctual_model::arrivals::Arrivals;
 use punctual_model::record::Unsupported;
 use punctual_model::run::State;
-use punctual_model::{MachineRecord, Nanos, Recorder, Recording};
+use punctual_model::{MachineRecord, Nanos, Recorder};
 use serde_json::Value;
 
 use super::*;
-use crate::fixtures;
-
-const PLAN: &str = "seed = 1\n[[step]]\nprobe = \"timer\"\n[[step]]\nprobe = \"timer\"\nload = \
-                    \"stress\"\n[[step]]\nprobe = \"hackbench\"\n";
-
-/// A recording with each of its times changed.
-fn changed(recording: &Recording, change: &dyn Fn(i64) -> i64) -> Recording {
-    let mut recorder = Recorder::new(recording.samples.len());
-    for sample in recording.samples.iter() {
-        recorder.record(sample.at, Nanos(change(sample.value.0)));
-    }
-    let mut new = recorder.finish(recording.key.clone());
-    new.interval = recording.interval;
-    new
-}
+use crate::fixtures::{self, PLAN, changed};
 
 /// Runs of `rt` with these seeds, each time in them changed.
 fn runs_by(

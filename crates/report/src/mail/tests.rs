@@ -3,28 +3,14 @@ use punctual_judge::{Baselines, judge};
 use punctual_model::limit::Demand;
 use punctual_model::probe::SampleSpan;
 use punctual_model::record::Unsupported;
-use punctual_model::{Limit, Nanos, Recorder, Recording, Run};
+use punctual_model::{Limit, Nanos, Run};
 use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Part, PathStage};
 use punctual_scope::explain::{Explained, Wanted};
 
 use super::*;
-use crate::fixtures;
+use crate::fixtures::{self, PLAN, changed};
 use crate::gate::{Gate, TOLERANCE, Terms, Why, gated};
 use crate::judgement::Stories;
-
-const PLAN: &str = "seed = 1\n[[step]]\nprobe = \"timer\"\n[[step]]\nprobe = \"timer\"\nload = \
-                    \"stress\"\n[[step]]\nprobe = \"hackbench\"\n";
-
-/// A recording with each of its times changed.
-fn changed(recording: &Recording, change: &dyn Fn(i64) -> i64) -> Recording {
-    let mut recorder = Recorder::new(recording.samples.len());
-    for sample in recording.samples.iter() {
-        recorder.record(sample.at, Nanos(change(sample.value.0)));
-    }
-    let mut new = recorder.finish(recording.key.clone());
-    new.interval = recording.interval;
-    new
-}
 
 /// Five runs of a package's kernel, each of their times changed by seed.
 fn runs(id: &str, kernel: &str, change: &dyn Fn(u64, i64) -> i64) -> Vec<Run> {
