@@ -17,6 +17,9 @@ pub const MEANING: &str = "Arrival: the latest of every arrival, as it is foreto
     latest aimed sample, which proves it (punctual arrivals).";
 /// What a forecast is.
 pub const FORECAST: &str = "a forecast: on this kernel an arrival changes what follows";
+/// The same of several kernels.
+pub const FORECASTS: &str = "Some arrivals are forecasts: on kernels other than RT an arrival changes \
+    what follows.";
 
 /// What is known of every arrival of one measurement, over all of its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -354,7 +357,7 @@ mod tests {
         // The fixtures' worst samples are those of `none` in both.
         let (figure, verdict, text) = judged(watched(300_000, 320_000));
         assert_eq!((&*figure, &*verdict), ("arrival", "higher"));
-        assert_has(&text, &["timer, stress, cpu0  arrival", MEANING, FORECAST]);
+        assert_has(&text, &["timer, stress, cpu0  arrival", MEANING, FORECASTS]);
         // By 2 % forecasts have been wrong.
         let (_, verdict, _) = judged(watched(300_000, 306_000));
         assert_eq!(verdict, "not separated");

@@ -11,7 +11,7 @@ use punctual_model::probe::{FindingView, Shape};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
 
-use crate::arrivals::{FORECAST, MEANING};
+use crate::arrivals::{FORECASTS, MEANING};
 use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
@@ -108,8 +108,6 @@ pub struct Comparison {
 pub struct Section {
     /// The measurement.
     pub row: Measurement,
-    /// Whether the latest of its arrivals counts, in place of a figure of its samples.
-    pub is_by_arrival: bool,
     /// What its figures are called: the one that counts stands first.
     pub figures: Vec<&'static str>,
     /// For each subject a cell for each figure.
@@ -280,7 +278,6 @@ fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
     figures.extend(findings.iter().map(|finding| finding.label));
     Section {
         row: row.clone(),
-        is_by_arrival,
         figures,
         cells,
         verdicts: Vec::new(),
@@ -389,7 +386,10 @@ fn of_arrivals(matrix: &Matrix<'_>, sections: &[Section]) -> Vec<String> {
     let shown: Vec<&Section> = sections.iter().filter(|one| is_shown(one)).collect();
     let mut notes = Vec::new();
     notes.extend((!shown.is_empty()).then(|| MEANING.to_owned()));
-    if sections.iter().any(|one| one.is_by_arrival) {
+    if sections
+        .iter()
+        .any(|one| one.figures.first() == Some(&ARRIVAL))
+    {
         notes.push(
             "Where every arrival of all runs is known, the latest of each run is judged; 2 % or \
              1.2 µs apart, whichever is more, is not told apart: by so much forecasts have been \
@@ -401,7 +401,7 @@ fn of_arrivals(matrix: &Matrix<'_>, sections: &[Section]) -> Vec<String> {
         .iter()
         .flat_map(|one| of(one))
         .any(|one| one.is_forecast);
-    notes.extend(is_forecast.then(|| format!("Arrivals on other kernels than RT: {FORECAST}.")));
+    notes.extend(is_forecast.then(|| FORECASTS.to_owned()));
     notes
 }
 

@@ -476,7 +476,7 @@ impl Gated {
 }
 
 /// The middle one of some times; of an even number the smaller of the two.
-fn middle(mut times: Vec<Nanos>) -> Option<Nanos> {
+pub(crate) fn middle(mut times: Vec<Nanos>) -> Option<Nanos> {
     times.sort_unstable();
     let at = times.len().checked_sub(1)? / 2;
     times.get(at).copied()

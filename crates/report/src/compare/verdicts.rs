@@ -10,6 +10,7 @@ use punctual_model::units::Nanos;
 use punctual_model::{Recording, Run};
 
 use super::{Comparison, refusal};
+use crate::gate::middle;
 use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use crate::text::times;
@@ -39,6 +40,39 @@ impl Leading {
             Self::Arrivals
         } else {
             Self::Samples
+        }
+    }
+
+    /// What counts of a run; none where no figure does.
+    fn figure(self, row: &Measurement) -> Option<fn(&Stats) -> Option<Nanos>> {
+        match row.view().shape {
+            _ if self == Self::Arrivals => Some(|stats| stats.watched.worst()),
+            Shape::Latency | Shape::Steps => Some(Stats::worst),
+            Shape::Jitter => Some(Stats::farthest),
+            Shape::Work => Some(Stats::median),
+            Shape::Findings | Shape::List => None,
+        }
+    }
+
+    /// Whether it is the same where all samples are. On another machine or kernel, equal samples
+    /// say nothing of what happens between them.
+    fn follows_samples(self, own: &[(&Run, &Recording)], other: &[(&Run, &Recording)]) -> bool {
+        let mut both = own.iter().zip(other);
+        self == Self::Samples || both.all(|((own, _), (other, _))| own.is_made_like(other))
+    }
+
+    /// Figures that lie no further apart than a forecast has been wrong are not told apart.
+    fn as_far_as_foretold(self, judged: Judged, pair: &Pair) -> Judged {
+        let times = |values: &[f64]| values.iter().map(|one| Nanos(one.round() as i64)).collect();
+        let [of, than] = [&pair.of, &pair.than].map(|one| middle(times(one)).unwrap_or_default());
+        let is_apart = (of.0 - than.0).abs() > forecast_margin(of.max(than)).0;
+        let is_told = matches!(judged.verdict, Verdict::Lower | Verdict::Higher);
+        if self == Self::Samples || is_apart || !is_told {
+            return judged;
+        }
+        Judged {
+            verdict: Verdict::NotSeparated { more: None },
+            ..judged
         }
     }
 }
@@ -109,48 +143,6 @@ pub fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Re
         }
     }
     kept
-}
-
-impl Leading {
-    /// What counts of a run; none where no figure does.
-    fn figure(self, row: &Measurement) -> Option<fn(&Stats) -> Option<Nanos>> {
-        match row.view().shape {
-            _ if self == Self::Arrivals => Some(|stats| stats.watched.worst()),
-            Shape::Latency | Shape::Steps => Some(Stats::worst),
-            Shape::Jitter => Some(Stats::farthest),
-            Shape::Work => Some(Stats::median),
-            Shape::Findings | Shape::List => None,
-        }
-    }
-
-    /// Whether it is the same where all samples are. On another machine or kernel, equal samples
-    /// say nothing of what happens between them.
-    fn follows_samples(self, own: &[(&Run, &Recording)], other: &[(&Run, &Recording)]) -> bool {
-        let mut both = own.iter().zip(other);
-        self == Self::Samples || both.all(|((own, _), (other, _))| own.is_made_like(other))
-    }
-
-    /// Figures that lie no further apart than a forecast has been wrong are not told apart.
-    fn as_far_as_foretold(self, judged: Judged, pair: &Pair) -> Judged {
-        let middle = |values: &[f64]| Nanos(typical(values).round() as i64);
-        let (of, than) = (middle(&pair.of), middle(&pair.than));
-        let is_apart = (of.0 - than.0).abs() > forecast_margin(of.max(than)).0;
-        let is_told = matches!(judged.verdict, Verdict::Lower | Verdict::Higher);
-        if self == Self::Samples || is_apart || !is_told {
-            return judged;
-        }
-        Judged {
-            verdict: Verdict::NotSeparated { more: None },
-            ..judged
-        }
-    }
-}
-
-/// The middle one.
-fn typical(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 /// Each run that has a figure, with it.
