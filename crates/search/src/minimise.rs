@@ -45,13 +45,6 @@ pub struct Confirmed {
     pub why_not: Option<String>,
 }
 
-impl Confirmed {
-    /// The latest real sample.
-    pub fn latest_ns(&self) -> Option<i64> {
-        self.sampled_ns.max(self.reached_ns)
-    }
-}
-
 /// The length of a find's stretch by one number of its program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
