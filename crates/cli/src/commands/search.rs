@@ -148,6 +148,10 @@ impl Search {
         if self.program.is_empty() && self.stressors.is_none() {
             found = begun(&directory, found)?;
         }
+        if self.confirm {
+            // Not after hours.
+            self.store.open_or_make()?;
+        }
         let cancel = interrupt::flag()?;
         let (repeater, machine) = self.machine()?;
         let result = Observer::new(&repeater, &machine, cancel)
@@ -350,18 +354,20 @@ impl Search {
                 Ok(Minimised::WithoutCalls(stretch)) => without_calls.push(stretch),
             }
         }
-        for find in &mut finds {
-            if cancel.load(Ordering::SeqCst) {
-                break;
+        let confirmed: Result<()> = finds.iter_mut().try_for_each(|find| {
+            if !cancel.load(Ordering::SeqCst) {
+                find.confirmed = self.confirmed(&found.asked, &find.program)?;
             }
-            find.confirmed = self.confirmed(&found.asked, &find.program)?;
-        }
+            Ok(())
+        });
         self.tell(
             found,
             guests,
             directory,
             (&mut finds, &gone, &without_calls),
         )?;
+        // What was found is told whatever comes of that.
+        confirmed?;
         if cancel.load(Ordering::SeqCst) {
             let place = directory.display();
             self.say(&format!(
