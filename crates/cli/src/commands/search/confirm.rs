@@ -18,6 +18,8 @@ use crate::commands::measure::what::WhatArgs;
 const SAMPLES: u32 = 200;
 /// At how many of the latest arrivals a sample is aimed.
 const AIMS: usize = 3;
+/// Where nothing else says why none was reached.
+const NOT_SEEN: &str = "no aimed sample was seen";
 /// What the program is called as a load.
 const LOAD: &str = "find";
 
@@ -74,12 +76,14 @@ fn told(run: &Run) -> Confirmed {
     let foretold = arrivals.filter(|one| one.gap.is_none());
     let gap = arrivals.and_then(|one| one.gap.clone());
     let refused = run.unsupported.first().map(|one| one.reason.to_string());
+    let reached = arrivals.and_then(|one| one.reached);
+    let unseen = reached.is_none().then(|| NOT_SEEN.to_owned());
     Confirmed {
         run: run.id.clone(),
         sampled_ns: recording.and_then(Recording::max).map(ns),
         foretold_ns: foretold.map(|one| ns(one.worst)),
-        reached_ns: arrivals.and_then(|one| one.reached).map(ns),
+        reached_ns: reached.map(ns),
         function: arrivals.and_then(|one| one.reached_function.clone()),
-        why_not: refused.or_else(|| run.error.clone()).or(gap),
+        why_not: refused.or_else(|| run.error.clone()).or(gap).or(unseen),
     }
 }
