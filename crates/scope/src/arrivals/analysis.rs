@@ -10,7 +10,7 @@ use super::looks::{self, Spared, spared};
 use super::path::{From, Paths, State, Walked};
 use super::place::{Found, Key};
 use super::steps::{Kind, Times, add_times};
-use super::stretch::{ROUNDING, Stretch, apart, before_switch, stretches};
+use super::stretch::{ROUNDING, Stretch, apart, before_last_look, stretches};
 use super::switch::{self, SCHEDULER};
 use super::tail::{Slope, Tail};
 use super::timeline::{AFTER_TICK, Came, Change, Look, Period, TICKED, USER};
@@ -199,11 +199,12 @@ impl Analysis {
             if let Some(own) = own.filter(|own| own.to <= run.to) {
                 let length = own.to - own.from;
                 (run.own, run.to) = (length, run.to - length);
+                run.last = run.last.min(run.to);
                 run.masked = run.masked.saturating_sub(length);
             }
             let parts = apart(run, period).into_iter();
             let scheduler = names.known(SCHEDULER);
-            for run in parts.flat_map(|run| before_switch(run, period, scheduler)) {
+            for run in parts.flat_map(|run| before_last_look(run, period, scheduler)) {
                 let own = own.map(|own| (own.from, own.to));
                 let looks = &looks;
                 let about = About {
@@ -228,7 +229,7 @@ impl Analysis {
         (period, due): (&Period, &Due),
         (ends, clock, names): (Ends, GuestClock, &Names),
     ) {
-        let (from, to) = (run.from.max(range.0), run.to.min(range.1));
+        let (from, to) = (run.from.max(range.0), run.last.min(range.1));
         if from >= to {
             return;
         }
@@ -257,7 +258,7 @@ impl Analysis {
 
     /// A stretch in which something is off, or nothing is.
     fn run(&mut self, run: &Stretch, (range, rounds): ((u64, u64), &[Round]), about: &About<'_>) {
-        let (from, to) = (run.from.max(range.0), run.to.min(range.1));
+        let (from, to) = (run.from.max(range.0), run.last.min(range.1));
         if from >= to {
             return;
         }
@@ -588,7 +589,7 @@ fn states(period: &Period, end: &Change, is_switch: bool) -> (State, State) {
     let kinds = if period.halts.contains(&end.at) {
         (From::Idle, From::Idle)
     } else if end.state & USER != 0 {
-        (From::Leave, From::User)
+        (From::Schedule, From::User)
     } else if end.scheduled {
         (From::Schedule, From::Schedule)
     } else if is_switch {

@@ -20,8 +20,6 @@ pub enum From {
     Preempt,
     /// The interrupt has come, and a switch of threads is over.
     Switched,
-    /// The interrupt has come, and the kernel is left for user space.
-    Leave,
     /// The interrupt has come, and the scheduler is called, or asked for.
     Schedule,
 }
@@ -35,17 +33,13 @@ impl From {
             Self::Kernel => "the kernel runs",
             Self::Preempt => "preemption is switched on",
             Self::Switched => "a switch of threads is over",
-            Self::Leave => "the kernel is left",
             Self::Schedule => "the scheduler is called",
         }
     }
 
     /// Whether the interrupt has come before.
     fn is_behind(self) -> bool {
-        matches!(
-            self,
-            Self::Preempt | Self::Switched | Self::Leave | Self::Schedule
-        )
+        matches!(self, Self::Preempt | Self::Switched | Self::Schedule)
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stretches of a period in which something is off, or nothing is.
 
+use super::handling::SLACK;
 use super::path::{From, State};
 use super::place::Off;
 use super::timeline::{AHEAD, Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
@@ -19,6 +20,8 @@ pub struct Stretch {
     pub from: u64,
     /// Its end.
     pub to: u64,
+    /// Up to where arrivals belong to it.
+    pub last: u64,
     /// The change that ends it, where something is off.
     pub end: Option<Change>,
     /// Whether user space runs, where nothing is off.
@@ -69,6 +72,30 @@ impl Stretch {
         let mut found = self.all_masked();
         found.retain(comes);
         found
+    }
+
+    /// Two: whose interrupt comes by `at` is let in there, in a state; the others at its end.
+    fn split(self, at: u64, within: State) -> Vec<Self> {
+        let last = at - SLACK;
+        let off = self.off.iter();
+        let state = off.clone().rev().find(|(from, _)| *from <= last);
+        let state = state.map_or(PREEMPT, |(_, state)| *state);
+        let behind = off.clone().copied().filter(|(from, _)| *from > last);
+        let first = Self {
+            to: at,
+            last,
+            is_switch: false,
+            within: Some(within),
+            masked: at,
+            off: off.copied().filter(|(from, _)| *from < at).collect(),
+            ..self
+        };
+        let second = Self {
+            from: last,
+            off: [(last, state)].into_iter().chain(behind).collect(),
+            ..self
+        };
+        vec![first, second]
     }
 
     /// Where the longest sections with interrupts off begin within it, after its begin.
@@ -131,7 +158,7 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
         }
         let ends = off == 0 && now.is_some();
         if let Some(mut run) = now.take_if(|_| ends) {
-            run.to = change.at;
+            (run.to, run.last) = (change.at, change.at);
             run.masked = masked.unwrap_or(change.at);
             run.end = Some(*change);
             run.is_switch = is_switch(change, names);
@@ -148,6 +175,7 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
             now.get_or_insert_with(|| Stretch {
                 from: change.at,
                 to: until,
+                last: until,
                 end: None,
                 user: false,
                 held: change.held,
@@ -166,7 +194,7 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
         let rest: Vec<&Change> = rest.collect();
         let end = rest.iter().find(|change| change.state & OFF == 0);
         if let Some(end) = end {
-            run.to = end.at;
+            (run.to, run.last) = (end.at, end.at);
             let mut masked = masked;
             for change in rest.iter().take_while(|change| change.at < end.at) {
                 let is_masked = change.state & IRQS != 0;
@@ -181,39 +209,40 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
     found
 }
 
-/// A stretch that a switch of threads ends: who is ready where the scheduler is called, before it
-/// switches interrupts off, gets the CPU by that very switch.
-pub fn before_switch(run: Stretch, period: &Period, scheduler: Option<Func>) -> Vec<Stretch> {
-    let Some(scheduler) = scheduler.filter(|_| run.is_switch && run.within.is_none()) else {
+/// A stretch that a switch of threads ends, or the way back to user space: who is ready where the
+/// scheduler is called, before it switches interrupts off, gets the CPU by that very switch; and who
+/// is ready where the kernel switches them off to look whether the scheduler is to be called has it
+/// called. Who comes later waits until they are on again.
+pub fn before_last_look(run: Stretch, period: &Period, scheduler: Option<Func>) -> Vec<Stretch> {
+    if run.within.is_some() {
         return vec![run];
+    }
+    let leaves = run.end.is_some_and(|end| end.state & USER != 0);
+    let (at, from) = match scheduler.filter(|_| run.is_switch) {
+        Some(scheduler) => (called(&run, period, scheduler), From::Preempt),
+        None if leaves => (Some(run.masked), From::Schedule),
+        None => (None, From::Schedule),
     };
+    let looks = at.filter(|at| run.from + SLACK < *at && *at < run.to);
+    match looks {
+        Some(at) => {
+            let state = State::open(from, run.held);
+            run.split(at, state)
+        }
+        None => vec![run],
+    }
+}
+
+/// Where the scheduler switches interrupts off that ends a stretch, if it began within it.
+fn called(run: &Stretch, period: &Period, scheduler: Func) -> Option<u64> {
     let called = |(masked, _): &(u64, u64)| {
         let before = period.ran.partition_point(|(at, _)| at <= masked);
         let ran = period.ran[..before].last();
         ran.filter(|(at, func)| *func == scheduler && run.from < *at)
     };
     let all = run.all_masked();
-    let Some((at, _)) = all.iter().rev().find_map(called).copied() else {
-        return vec![run];
-    };
-    let off = run.off.iter();
-    let state = off.clone().rev().find(|(from, _)| *from <= at);
-    let state = state.map_or(PREEMPT, |(_, state)| *state);
-    let behind = off.clone().copied().filter(|(from, _)| *from > at);
-    let first = Stretch {
-        to: at,
-        is_switch: false,
-        within: Some(State::open(From::Preempt, run.held)),
-        masked: at,
-        off: off.copied().filter(|(from, _)| *from < at).collect(),
-        ..run
-    };
-    let second = Stretch {
-        from: at,
-        off: [(at, state)].into_iter().chain(behind).collect(),
-        ..run
-    };
-    vec![first, second]
+    let (at, _) = all.iter().rev().find_map(called)?;
+    Some(*at)
 }
 
 /// An interrupt that goes over into the scheduler has it look for a thread: who is ready by then
@@ -244,6 +273,7 @@ pub fn apart(run: Stretch, period: &Period) -> Vec<Stretch> {
     let by = changes.take_while(|change| change.at <= at).last();
     let first = Stretch {
         to: at,
+        last: at,
         within: Some(State::open(kind, by.map_or(0, |change| change.held))),
         masked: at,
         off: before.collect(),
@@ -269,6 +299,7 @@ fn open(found: &mut Vec<Stretch>, change: &Change, changes: &[Change], until: u6
     found.push(Stretch {
         from: change.at,
         to,
+        last: to,
         end: None,
         user: change.state & USER != 0,
         held: change.held,
@@ -299,6 +330,7 @@ mod tests {
         Stretch {
             from: 100,
             to,
+            last: to,
             end: Some(end),
             user: false,
             held: 0,
