@@ -70,8 +70,12 @@ impl State {
 
 /// As few samples of a state are not taken for all.
 const ENOUGH: usize = 3;
+/// Of as many their distribution is taken.
+const MANY: usize = 10;
 /// So many of a distribution's values are kept.
 const KEPT: usize = 200;
+/// The golden ratio: its multiples, without what is before the point, are spread evenly.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// The paths, by the state in which they begin, without what a switch takes for what a thread
 /// holds; that is put on top.
@@ -79,6 +83,8 @@ const KEPT: usize = 200;
 pub struct Paths {
     /// What switches take for what threads hold.
     pub extras: Extras,
+    /// What the samples' own switches took for that.
+    seen: BTreeMap<u8, Vec<u64>>,
     exact: BTreeMap<(From, Func), Vec<u64>>,
     like: BTreeMap<From, Vec<u64>>,
     /// How a path of a length was walked: the first of that length.
@@ -98,6 +104,7 @@ impl Paths {
     /// A sample went its path in so much time, `extra` of it for what a thread held.
     pub fn learn(&mut self, state: State, length: u64, extra: u64, walked: Walked) {
         let length = length.saturating_sub(extra);
+        self.seen.entry(state.held).or_default().push(extra);
         self.walked.entry(length).or_insert(walked);
         let exact = self.exact.entry((state.from, state.func));
         exact.or_default().push(length);
@@ -107,6 +114,7 @@ impl Paths {
     /// All have been learnt.
     pub fn sort(&mut self) {
         let all = self.exact.values_mut().chain(self.like.values_mut());
+        let all = all.chain(self.seen.values_mut());
         all.for_each(|lengths| lengths.sort_unstable());
         self.extras.sort();
     }
@@ -158,11 +166,51 @@ impl Paths {
         }
     }
 
+    /// What switches took for what the thread holds, each as likely as the others.
+    fn extras(&self, state: State) -> Vec<u64> {
+        let seen = self.seen.get(&state.held);
+        let seen = seen.filter(|seen| seen.len() >= MANY && state.from != From::Idle);
+        seen.map_or_else(|| vec![self.extra(state)], |seen| evenly(seen, KEPT))
+    }
+
     /// The paths from a state, evenly chosen of all, each as likely as the others.
     pub fn some_of(&self, state: State) -> Vec<u64> {
-        let all = self.of(state);
-        let (kept, extra) = (all.len().min(KEPT), self.extra(state));
-        let middle = |number: usize| all[(2 * number + 1) * all.len() / (2 * kept)] + extra;
-        (0..kept).map(middle).collect()
+        let extras = self.extras(state);
+        let paths = evenly(self.of(state), KEPT).into_iter().enumerate();
+        // Paths are sorted, and so are these: any with any.
+        let spread = |number: usize| (number as f64 * GOLDEN).fract() * extras.len() as f64;
+        let extra = |number: usize| extras[spread(number) as usize];
+        paths.map(|(number, path)| path + extra(number)).collect()
+    }
+}
+
+/// So many values at most, evenly chosen of all.
+fn evenly(all: &[u64], most: usize) -> Vec<u64> {
+    let kept = all.len().min(most);
+    let middle = |number: usize| all[(2 * number + 1) * all.len() / (2 * kept)];
+    (0..kept).map(middle).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::READER;
+    use super::*;
+
+    #[test]
+    fn what_a_switch_takes_is_as_likely_as_it_was_in_the_samples() {
+        let state = State::open(From::User, 0);
+        let mut paths = Paths::default();
+        for number in 0..20 {
+            let (length, extra) = (5_000 + number, if number % 5 < 2 { 1_000 } else { 200 });
+            paths.learn(state, length + extra, extra, Walked::default());
+        }
+        paths.sort();
+        let all = paths.some_of(state);
+        let long = all.iter().filter(|path| **path >= 6_000).count();
+        assert_eq!((all.len(), long), (20, 8));
+        // A thread that holds what none of them held: what is known of all switches.
+        let other = State::open(From::User, READER);
+        let typical = paths.extras.typical(READER);
+        assert_eq!(paths.some_of(other)[0], 5_000 + typical);
     }
 }

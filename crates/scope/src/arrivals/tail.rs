@@ -137,7 +137,7 @@ impl Tail {
         let of = |part: &Part| {
             let slopes = part.most.values.last().copied().unwrap_or(0);
             let flat = part.flat.keys().next_back().copied().unwrap_or(0);
-            slopes.max(flat) + part.paths.last().copied().unwrap_or(0)
+            slopes.max(flat) + part.paths.iter().max().copied().unwrap_or(0)
         };
         self.parts.values().map(of).max().unwrap_or(0)
     }
