@@ -17,7 +17,7 @@ use crate::checksum;
 use crate::id::KernelId;
 
 pub(crate) use lists::Lists;
-pub(super) use unpack::{Unpacked, unpack, unpack_file, unpack_modules};
+pub(super) use unpack::{Unpacked, Wanted, unpack, unpack_file, unpack_modules};
 
 /// Why a package cannot be had.
 #[derive(Debug, thiserror::Error)]

@@ -14,6 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::apt::Wanted;
 use crate::error::KernelError;
 use crate::{Kernel, packaged};
 
@@ -29,6 +30,10 @@ pub struct DiskModule {
     /// `gb=1 irqmode=2`; may be empty.
     pub parameters: String,
 }
+
+/// Those without which there is no disk; the others are parts of some kernels, or do not exist: Linux
+/// 7.2 has no `crc32c_generic`.
+const NEEDED: [&str; 3] = ["null_blk", "brd", "ext4"];
 
 /// The modules' names and parameters, in the order in which they are loaded.
 fn modules_of_disk() -> [(&'static str, String); 8] {
@@ -68,12 +73,23 @@ pub fn modules(
         not_at_hand(kernel, text)
     })?;
     let names = modules_of_disk().map(|(name, _)| name);
-    let place = packaged::modules(cache, "disk", kernel, package, &names, progress)?;
-    let module = |(name, parameters)| DiskModule {
-        path: place.join(format!("{name}.ko")),
-        parameters,
+    let (needed, besides): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|name| NEEDED.contains(name));
+    let wanted = Wanted {
+        needed: &needed,
+        besides: &besides,
     };
-    Ok(modules_of_disk().map(module).into())
+    let place = packaged::modules(cache, "disk", kernel, package, wanted, progress)?;
+    Ok(those_in(&place))
+}
+
+/// The modules that are in a directory, in the order in which they are loaded.
+fn those_in(directory: &Path) -> Vec<DiskModule> {
+    let all = modules_of_disk().map(|(name, parameters)| DiskModule {
+        path: directory.join(format!("{name}.ko")),
+        parameters,
+    });
+    all.into_iter().filter(|one| one.path.is_file()).collect()
 }
 
 fn not_at_hand(kernel: &Kernel, why: &str) -> KernelError {
@@ -109,9 +125,5 @@ fn of_build(kernel: &Kernel, directory: &Path) -> Result<Vec<DiskModule>, Kernel
             return Err(not_at_hand(kernel, &text));
         }
     }
-    let all = modules_of_disk().map(|(name, parameters)| DiskModule {
-        path: directory.join(format!("{name}.ko")),
-        parameters,
-    });
-    Ok(all.into_iter().filter(|one| one.path.is_file()).collect())
+    Ok(those_in(directory))
 }

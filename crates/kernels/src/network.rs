@@ -8,20 +8,25 @@ use std::path::{Path, PathBuf};
 
 use punctual_model::network::Card;
 
+use crate::apt::Wanted;
 use crate::error::KernelError;
 use crate::{Kernel, packaged};
 
-/// The module that drives a card, fetched if need be. Both cards' modules are taken together,
-/// so that a kernel's package is read once; what else they need is a part of Debian's kernels.
+/// What the cards' modules need besides, in the order in which it is loaded: modules of Linux 5.10,
+/// and parts of later kernels of Debian's.
+const BESIDES: [&str; 2] = ["pps_core", "ptp"];
+
+/// The modules that drive a card, in the order in which they are loaded, fetched if need be. Both
+/// cards' modules are taken together, so that a kernel's package is read once.
 ///
 /// # Errors
 /// Where the kernel is none of the distribution's, or its package has no such module.
-pub fn module(
+pub fn modules(
     cache: &Path,
     kernel: &Kernel,
     card: Card,
     progress: &mut dyn FnMut(&str),
-) -> Result<PathBuf, KernelError> {
+) -> Result<Vec<PathBuf>, KernelError> {
     let package = kernel.package.as_ref().ok_or_else(|| {
         let text = format!("its module {card} is not at hand: it is no kernel of Debian's");
         KernelError::Io {
@@ -30,6 +35,12 @@ pub fn module(
         }
     })?;
     let names = Card::ALL.map(Card::name);
-    let place = packaged::modules(cache, "network", kernel, package, &names, progress)?;
-    Ok(place.join(format!("{card}.ko")))
+    let wanted = Wanted {
+        needed: &names,
+        besides: &BESIDES,
+    };
+    let place = packaged::modules(cache, "network", kernel, package, wanted, progress)?;
+    let all = BESIDES.into_iter().chain([card.name()]);
+    let all = all.map(|name| place.join(format!("{name}.ko")));
+    Ok(all.filter(|path| path.is_file()).collect())
 }

@@ -5,31 +5,36 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::apt::{self, Candidate, Lists};
+use crate::apt::{self, Candidate, Lists, Wanted};
 use crate::error::{KernelError, at};
 use crate::paths::Lock;
 use crate::{Kernel, Package};
+
+/// The names that were asked for stand beside the modules.
+const ASKED: &str = "asked";
 
 /// The directory that holds these modules of a kernel, fetched if need be. `what` they are for
 /// is the name of the directory above it.
 ///
 /// # Errors
-/// Where the package cannot be had, or lacks one of them.
+/// Where the package cannot be had, or lacks one that is needed.
 pub(crate) fn modules(
     cache: &Path,
     what: &str,
     kernel: &Kernel,
     package: &Package,
-    names: &[&str],
+    wanted: Wanted,
     progress: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, KernelError> {
     let (base, release) = (cache.join(what), &kernel.release);
     let lock = base.join(format!("{release}.lock"));
     let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
     let place = base.join(release);
-    if !place.is_dir() {
+    // What was fetched for fewer does not do for these.
+    let asked = [wanted.needed, wanted.besides].concat().join("\n");
+    if fs::read_to_string(place.join(ASKED)).ok().as_ref() != Some(&asked) {
         progress(&format!("{}: fetching the {what}'s modules", kernel.id));
-        fetch(cache, &place, kernel, package, names)?;
+        fetch(cache, &place, kernel, package, (wanted, &asked))?;
     }
     Ok(place)
 }
@@ -39,7 +44,7 @@ fn fetch(
     place: &Path,
     kernel: &Kernel,
     package: &Package,
-    names: &[&str],
+    (wanted, asked): (Wanted, &str),
 ) -> Result<(), KernelError> {
     let lists = Lists::of(cache, kernel.architecture, &kernel.suites);
     let base = place.parent().unwrap_or(cache);
@@ -48,7 +53,11 @@ fn fetch(
     let deb = apt::download(&lists, &candidate, work.path())?;
     let modules = work.path().join("modules");
     fs::create_dir(&modules).map_err(at(&modules))?;
-    apt::unpack_modules(&deb, &kernel.release, names, &modules)?;
+    apt::unpack_modules(&deb, &kernel.release, wanted, &modules)?;
+    fs::write(modules.join(ASKED), asked).map_err(at(&modules))?;
+    if place.is_dir() {
+        fs::remove_dir_all(place).map_err(at(place))?;
+    }
     fs::rename(&modules, place).map_err(at(place))
 }
 

@@ -259,10 +259,9 @@ impl Builder<'_> {
         let why = if kernel.architecture.is_foreign() {
             format!("guests for {} have no network", kernel.architecture)
         } else {
-            match network::module(self.cache, kernel, card, progress) {
-                Ok(module) => {
-                    let bytes = fs::read(&module).map_err(Error::at(&module))?;
-                    initramfs.file(&format!("/lib/modules/network/{card}.ko"), 0o644, bytes)?;
+            match network::modules(self.cache, kernel, card, progress) {
+                Ok(modules) => {
+                    put_network(initramfs, &modules)?;
                     return Ok(Ok(Some(card)));
                 }
                 Err(error) => error.to_string(),
@@ -452,6 +451,22 @@ fn put_disk(initramfs: &mut Initramfs, modules: &[DiskModule]) -> Result<(), Err
             0o644,
             &*module.parameters,
         )?;
+    }
+    Ok(())
+}
+
+/// The guest loads them in the order of their names: the last is the card's.
+fn put_network(initramfs: &mut Initramfs, modules: &[PathBuf]) -> Result<(), Error> {
+    for (number, module) in modules.iter().enumerate() {
+        let name = module.file_name().unwrap_or_default().to_string_lossy();
+        let is_last = number + 1 == modules.len();
+        let first = if is_last {
+            String::new()
+        } else {
+            format!("{number:02}-")
+        };
+        let bytes = fs::read(module).map_err(Error::at(module))?;
+        initramfs.file(&format!("/lib/modules/network/{first}{name}"), 0o644, bytes)?;
     }
     Ok(())
 }

@@ -50,15 +50,28 @@ pub(crate) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError>
     each_file(deb, |archive| take_kernel_files(archive, deb, directory))
 }
 
-/// Takes the kernel modules of these names out of a package, unpacked, into a directory.
+/// Kernel modules, by their names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// Without these it does not do.
+    pub needed: &'a [&'a str],
+    /// What these need besides where it is a module: in other versions it is a part of the kernel,
+    /// or does not exist.
+    pub besides: &'a [&'a str],
+}
+
+/// Takes kernel modules out of a package, unpacked, into a directory.
+///
+/// # Errors
+/// Where one is lacking that is needed.
 pub(crate) fn unpack_modules(
     deb: &Path,
     release: &str,
-    names: &[&str],
+    wanted: Wanted,
     directory: &Path,
 ) -> Result<(), AptError> {
     each_file(deb, |archive| {
-        take_modules(archive, deb, release, names, directory)
+        take_modules(archive, deb, release, wanted, directory)
     })
 }
 
@@ -94,11 +107,11 @@ fn take_modules(
     archive: impl Read,
     deb: &Path,
     release: &str,
-    names: &[&str],
+    wanted: Wanted,
     directory: &Path,
 ) -> Result<(), AptError> {
     let describe = |error| AptError::Io(deb.display().to_string(), error);
-    let mut missing = names.to_vec();
+    let mut missing = [wanted.needed, wanted.besides].concat();
     let mut archive = tar::Archive::new(archive);
     for entry in archive.entries().map_err(describe)? {
         let mut entry = entry.map_err(describe)?;
@@ -118,6 +131,10 @@ fn take_modules(
         if missing.is_empty() {
             return Ok(());
         }
+    }
+    missing.retain(|name| wanted.needed.contains(name));
+    if missing.is_empty() {
+        return Ok(());
     }
     let text = format!("it has no module {}", missing.join(", "));
     Err(describe(io::Error::new(io::ErrorKind::NotFound, text)))
