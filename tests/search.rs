@@ -2,6 +2,8 @@
 //! `punctual search`: what grows is seen to, the same seed finds the same, and a program that
 //! ends its guest costs nobody else anything.
 
+use std::fs;
+
 use punctual_tests::kernel::{add_kernel, module};
 use punctual_tests::{Scratch, json};
 use serde_json::Value;
@@ -89,6 +91,11 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     add_kernel(&scratch, "quadratic", &module(&scratch, "quadratic", ""));
     let grammar = scratch.file("square.toml", SQUARE);
     let into = scratch.path("found");
+    fs::create_dir(&into).expect("its directory");
+    for number in 1..=3 {
+        // Of a search before this one.
+        scratch.file(&format!("found/worst-{number:02}.toml"), "");
+    }
     let words = ["search", "--quiet", "--json", "--kernel", "quadratic"];
     let limits = ["--candidates", "96", "--top", "1", "--jobs", "2"];
     let more = [
@@ -114,6 +121,8 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     assert_eq!(growth["order"], "quadratic");
     let reached = ns(&find["confirmed"]["reached_ns"]);
     assert!((length..length + 50_000).contains(&reached), "{find:#}");
+    let is_there = |number: u32| into.join(format!("worst-{number:02}.toml")).is_file();
+    assert_eq!([1, 2, 3].map(is_there), [true, false, false]);
 }
 
 #[test]

@@ -156,6 +156,15 @@ fn at(load: &Load, place: &Placement) -> Load {
     load
 }
 
+/// A load's name as runs have it, of a name or of its file's path.
+pub fn name_of(word: &str) -> String {
+    if data_files::is_path(word) {
+        data_files::stem(Path::new(word))
+    } else {
+        word.to_owned()
+    }
+}
+
 /// The load in a file, and its name, which is the file's.
 pub fn in_file(path: &Path) -> Result<(String, Load), Error> {
     parse(path, &data_files::read(path)?)

@@ -10,7 +10,7 @@ use punctual_bench::virtual_bench::Machine;
 use punctual_model::Run;
 use punctual_model::arrivals::{Arrivals as Known, can_be_aimed};
 use punctual_report::scope::arrivals::{Aimed, Told, kept, told};
-use punctual_runner::memory;
+use punctual_runner::{loads, memory};
 use punctual_scope::arrivals::aim::{Aimer, Reached, worth_aiming};
 use punctual_scope::arrivals::{Arrivals as Every, Place, arrivals, chosen};
 use punctual_scope::error::ScopeError;
@@ -47,7 +47,7 @@ pub struct Arrivals {
     #[arg(long, value_name = "PROBE")]
     probe: Option<String>,
     /// Only steps under this load
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, value_name = "LOAD|FILE")]
     load: Option<String>,
     /// Only this variant: of a program, the thread: "loop lateness"; else the latest of its threads
     #[arg(long, value_name = "VARIANT")]
@@ -74,7 +74,7 @@ impl Arrivals {
         let run = load(&store, &self.run)?;
         let wanted = Wanted {
             probe: self.probe.clone(),
-            load: self.load.clone(),
+            load: self.load.as_deref().map(loads::name_of),
             variant: self.variant.clone(),
             ..Wanted::default()
         };

@@ -2,6 +2,7 @@
 //! Which samples of a run are meant.
 
 use clap::Args;
+use punctual_runner::loads;
 use punctual_scope::explain::Wanted;
 
 /// Samples of some measurements; all where nothing is asked for.
@@ -11,7 +12,7 @@ pub struct SampleArgs {
     #[arg(long, value_name = "NAME")]
     probe: Option<String>,
     /// Only samples under this load
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME|FILE")]
     load: Option<String>,
     /// Only samples of this variant of the probe
     #[arg(long, value_name = "NAME")]
@@ -28,7 +29,7 @@ impl SampleArgs {
     pub fn wanted(&self, sample: Option<u64>, worst: usize) -> Wanted {
         Wanted {
             probe: self.probe.clone(),
-            load: self.load.clone(),
+            load: self.load.as_deref().map(loads::name_of),
             variant: self.variant.clone(),
             sample,
             worst,

@@ -410,10 +410,16 @@ impl Search {
             without_calls,
             place: &place,
         };
+        let load = |number: usize| directory.join(format!("worst-{number:02}.toml"));
         for (number, find) in (1..).zip(finds.iter()) {
-            let path = directory.join(format!("worst-{number:02}.toml"));
+            let path = load(number);
             let written = paths::write_atomically(&path, told.load(find).as_bytes());
             written.with_context(|| path.display().to_string())?;
+        }
+        // Of a search before this one, which had more finds.
+        let others = (finds.len() + 1..).map(load);
+        for path in others.take_while(|path| path.is_file()) {
+            fs::remove_file(&path).with_context(|| path.display().to_string())?;
         }
         let told_as_json = serde_json::to_string_pretty(&told.json())?;
         let path = directory.join("finds.json");
