@@ -3,9 +3,10 @@
 //! ends its guest costs nobody else anything.
 
 use std::fs;
+use std::process::Command;
 
 use punctual_tests::kernel::{add_kernel, module};
-use punctual_tests::{Scratch, json};
+use punctual_tests::{Scratch, assert_has, json};
 use serde_json::Value;
 
 const STOCK: [&str; 6] = [
@@ -53,6 +54,51 @@ fn a_list_twice_as_long_is_walked_twice_as_long() {
     );
 }
 
+/// Somebody who has nothing of Punctual compiles the program, and it does the same.
+#[test]
+fn a_program_in_c_does_what_it_does_here() {
+    let scratch = Scratch::new();
+    let program = "create; lock-ranges *1024; unlock-range";
+    let here = scratch.run(&asked(&["--program", program]));
+    let here = longest(&json(&here)["tried"][0], "posix_lock_inode");
+    let printed = scratch.run(&["search", "--program", program, "--c"]);
+    assert_eq!(printed.status, Some(0), "{}", printed.stderr);
+    let code = scratch.file("worst.c", &printed.stdout);
+    let worst = scratch.path("worst");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-static", "-pthread", "-Wall", "-Werror", "-o"])
+        .args([worst.as_os_str(), code.as_ref()])
+        .status();
+    assert!(compiled.expect("cc").success(), "{}", printed.stdout);
+    let load = format!(
+        "summary = \"\"\nprograms = [\"{}\"]\n[[worker]]\nrun = [\"worst\"]\nunit = \"rounds\"\n\
+         count = \"lines\"\n",
+        worst.display()
+    );
+    let load = scratch.file("own.toml", load);
+    let timer = [
+        "run",
+        "--probe",
+        "timer",
+        "--samples",
+        "200",
+        "--load",
+        &load,
+    ];
+    let kernel = ["--kernel", "debian-6.12", "--boot=preempt=full"];
+    let ended = scratch.run(&[&timer[..], &kernel].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let survey = scratch.run(&["survey", "last", "--top", "1", "--json"]);
+    let told = json(&survey);
+    let places = told["places"].as_array().expect("places").iter();
+    let mut off = places.filter(|place| place["what"] == "preemption off");
+    let off = off.next().expect("a place");
+    assert_eq!(off["function"], "posix_lock_inode", "{off:#}");
+    let there = off["longest_ns"].as_i64().expect("a length");
+    // The list is the same; what holds the lock besides is not.
+    assert!((there - here).abs() * 20 < here, "{there} {here}");
+}
+
 /// A sample that is aimed comes as late as the list is long, and those that are drawn do not.
 #[test]
 fn a_stretch_is_proved_by_a_sample() {
@@ -90,7 +136,7 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     let scratch = Scratch::with_new_cache();
     add_kernel(&scratch, "quadratic", &module(&scratch, "quadratic", ""));
     let grammar = scratch.file("square.toml", SQUARE);
-    let into = scratch.path("found");
+    let (into, page) = (scratch.path("found"), scratch.path("page.html"));
     fs::create_dir(&into).expect("its directory");
     for number in 1..=3 {
         // Of a search before this one.
@@ -104,6 +150,8 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
         "--confirm",
         "--into",
         into.to_str().unwrap(),
+        "--report",
+        page.to_str().unwrap(),
     ];
     let ended = scratch.run(&[&words[..], &limits, &more].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
@@ -123,6 +171,16 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     assert!((length..length + 50_000).contains(&reached), "{find:#}");
     let is_there = |number: u32| into.join(format!("worst-{number:02}.toml")).is_file();
     assert_eq!([1, 2, 3].map(is_there), [true, false, false]);
+    let code = fs::read_to_string(into.join("worst-01.c")).expect("the program in C");
+    let call = "syscall(SYS_ioctl, NEXT(s->quadratic, i).value, 1L, 1024L)";
+    assert_has(&code, &["grows quadratically with size of square", call]);
+    let page = fs::read_to_string(page).expect("the page");
+    let has = [
+        "<td>grows quadratically with size of square</td>",
+        "<svg ",
+        "SYS_ioctl",
+    ];
+    assert_has(&page, &has);
 }
 
 #[test]

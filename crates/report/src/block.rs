@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a command says, block by block: written once, shown as text and as a page.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use crate::shell::{Chapter, folded, wide};
 use crate::text::wrap;
@@ -22,6 +22,10 @@ pub enum Block {
         /// How many columns, from the first on, are numbers.
         numbers: usize,
     },
+    /// A drawing, as SVG; text has none.
+    Figure(String),
+    /// Lines as they are: a program, a file.
+    Code(String),
     /// Details that a page opens on demand: a title, and what is in it. Text has them indented.
     Fold(String, Vec<Block>),
 }
@@ -36,6 +40,9 @@ pub fn text(blocks: &[Block], width: usize) -> String {
 }
 
 fn put(block: &Block, indent: &str, width: usize, lines: &mut Vec<String>) {
+    if matches!(block, Block::Figure(_)) {
+        return;
+    }
     if !lines.is_empty() && indent.is_empty() {
         lines.push(String::new());
     }
@@ -49,6 +56,8 @@ fn put(block: &Block, indent: &str, width: usize, lines: &mut Vec<String>) {
             let rows: Vec<&Vec<String>> = [head].into_iter().chain(rows).collect();
             lines.extend(aligned(&rows, *numbers).map(|line| format!("{indent}{line}")));
         }
+        Block::Figure(_) => {}
+        Block::Code(text) => lines.extend(text.lines().map(|line| format!("{indent}{line}"))),
         Block::Fold(title, inner) => {
             lines.extend(wrap(title, indent, indent, width));
             let indent = &format!("{indent}  ");
@@ -107,6 +116,8 @@ fn one(block: &Block) -> Markup {
             rows,
             numbers,
         } => wide(&table(head, rows, *numbers)),
+        Block::Figure(svg) => html! { (PreEscaped(svg)) },
+        Block::Code(text) => wide(&html! { pre { (text) } }),
         Block::Fold(title, inner) => folded(title, "", &markup(inner)),
     }
 }
@@ -138,6 +149,8 @@ mod tests {
                 rows: vec![cells(&["12", "here"]), cells(&["7", "there"])],
                 numbers: 1,
             },
+            Block::Figure("<svg></svg>".into()),
+            Block::Code("if (a < b)\n\treturn;".into()),
             Block::Fold("Why".into(), vec![Block::Para("As <it> is.".into())]),
         ];
         let text = text(&blocks, 72);
@@ -150,6 +163,14 @@ mod tests {
                 "{said}: {text} {body}"
             );
         }
+        assert!(
+            body.contains("<svg></svg>") && !text.contains("svg"),
+            "{text} {body}"
+        );
+        assert!(
+            text.contains("\n\treturn;\n") && body.contains("if (a &lt; b)"),
+            "{text}"
+        );
         assert!(text.contains("\n  As <it> is.") && body.contains("As &lt;it&gt; is."));
     }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a search has found: text, JSON, and loads that do it again.
+//! What a search has found: text, page, JSON, and loads and C programs that do it again.
 
 use punctual_model::Nanos;
 use punctual_search::minimise::{Confirmed, Find, Growth};
-use punctual_search::{Asked, Search, Seen, Stretch};
+use punctual_search::{Asked, Grammar, Program, Search, Seen, Stretch, c};
 use serde_json::{Value, json};
 
 use crate::block::{self, Block};
 use crate::text::{self, counted, thousands};
+use crate::{figure, shell};
 
 /// A search, and what its finds came to.
 pub struct Told<'a> {
@@ -23,6 +24,8 @@ pub struct Told<'a> {
     pub without_calls: &'a [Stretch],
     /// Where their loads are; nowhere, where none was written.
     pub place: &'a str,
+    /// The kinds of calls that its programs are made of.
+    pub grammar: &'a Grammar,
 }
 
 /// Candidates of the user's own, or stressors, and what was seen of each.
@@ -46,6 +49,29 @@ fn time(ns: i64) -> String {
 /// What a stretch is, as a sentence has it: `preemption off by posix_lock_inode`.
 fn cause(stretch: &Stretch) -> String {
     format!("{} by {}", stretch.what, stretch.function)
+}
+
+fn grows(growth: &[Growth]) -> bool {
+    growth.iter().any(|one| one.order.grows())
+}
+
+/// What a run beside a find came to, and with what it grows.
+fn about(find: &Find) -> Vec<Block> {
+    let mut blocks: Vec<Block> = (find.confirmed.iter())
+        .map(|one| Block::Para(confirmed(one)))
+        .collect();
+    for growth in &find.growth {
+        let lengths = growth.lengths.iter();
+        let lengths: Vec<String> = lengths
+            .map(|(number, ns)| format!("{}: {}", thousands(*number), time(*ns)))
+            .collect();
+        let (with, order) = (&growth.with, growth.order.name());
+        blocks.push(Block::Para(format!(
+            "{with} {order}: {}",
+            lengths.join(", ")
+        )));
+    }
+    blocks
 }
 
 fn growth(growth: &[Growth]) -> String {
@@ -83,8 +109,8 @@ impl Told<'_> {
         )
     }
 
-    fn blocks(&self) -> Vec<Block> {
-        let mut blocks = vec![Block::Para(self.head())];
+    /// The finds as a table, in an order.
+    fn table<'a>(finds: impl Iterator<Item = &'a Find>) -> Option<Block> {
         let cells = |find: &Find| {
             vec![
                 time(find.stretch.ns),
@@ -93,38 +119,25 @@ impl Told<'_> {
                 growth(&find.growth),
             ]
         };
-        if !self.finds.is_empty() {
-            let head = ["longest", "what", "most of it in", "growth"];
-            blocks.push(Block::Table {
-                head: head.map(str::to_owned).to_vec(),
-                rows: self.finds.iter().map(cells).collect(),
-                numbers: 1,
-            });
-        }
+        let rows: Vec<_> = finds.map(cells).collect();
+        let head = ["longest", "what", "most of it in", "growth"];
+        (!rows.is_empty()).then(|| Block::Table {
+            head: head.map(str::to_owned).to_vec(),
+            rows,
+            numbers: 1,
+        })
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let mut blocks = vec![Block::Para(self.head())];
+        blocks.extend(Self::table(self.finds.iter()));
         for (number, find) in (1..).zip(self.finds) {
             let program = &find.program;
             blocks.push(Block::Para(format!(
                 "{number}. {}: {program}",
                 cause(&find.stretch)
             )));
-            blocks.extend(
-                find.confirmed
-                    .as_ref()
-                    .map(|one| Block::Para(confirmed(one))),
-            );
-            for growth in &find.growth {
-                let lengths = growth.lengths.iter();
-                let lengths: Vec<String> = lengths
-                    .map(|(number, ns)| format!("{}: {}", thousands(*number), time(*ns)))
-                    .collect();
-                let text = format!(
-                    "   {} {}: {}",
-                    growth.with,
-                    growth.order.name(),
-                    lengths.join(", ")
-                );
-                blocks.push(Block::Para(text.trim().to_owned()));
-            }
+            blocks.extend(about(find));
         }
         if let Some(first) = self.finds.first() {
             let again = self.again(&first.program);
@@ -133,10 +146,17 @@ impl Told<'_> {
         if !self.place.is_empty() && !self.finds.is_empty() {
             blocks.push(Block::Para(format!(
                 "The finds as loads: {0}/worst-01.toml and so on (`punctual run demo --load \
-                 {0}/worst-01.toml`)",
+                 {0}/worst-01.toml`); in C: {0}/worst-01.c and so on",
                 self.place
             )));
         }
+        blocks.extend(self.others());
+        blocks
+    }
+
+    /// What is no find.
+    fn others(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
         for own in self.without_calls {
             blocks.push(Block::Para(format!(
                 "Without any call: {} of {} is shown by the start and the end of each program.",
@@ -185,6 +205,69 @@ impl Told<'_> {
         block::text(&self.blocks(), width)
     }
 
+    /// As a page: what grows stands first, as nothing bounds it but the number.
+    pub fn page(&self) -> String {
+        let (growing, others): (Vec<&Find>, Vec<&Find>) =
+            (self.finds.iter()).partition(|find| grows(&find.growth));
+        let mut blocks = vec![Block::Para(self.head())];
+        if growing.is_empty() {
+            let text = "No find grows with a number of its program.";
+            blocks.extend((!self.finds.is_empty()).then(|| Block::Para(text.to_owned())));
+        }
+        let finds: Vec<&Find> = growing.into_iter().chain(others).collect();
+        blocks.extend(Self::table(finds.iter().copied()));
+        for find in &finds {
+            let length = time(find.stretch.ns);
+            blocks.push(Block::Head(format!("{length} of {}", cause(&find.stretch))));
+            blocks.push(Block::Code(find.program.clone()));
+            blocks.extend(about(find));
+            let figures = find.growth.iter().filter(|one| one.order.grows());
+            let figures = figures.filter_map(|one| figure::growth(&one.with, &one.lengths));
+            blocks.extend(figures.map(|svg| Block::Figure(svg.into_string())));
+            blocks.push(Block::Para("Again:".to_owned()));
+            blocks.push(Block::Code(self.again(&find.program)));
+            let load = vec![Block::Code(self.load(find))];
+            blocks.push(Block::Fold("As a load".to_owned(), load));
+            let program = self.c(find).map(Block::Code);
+            blocks.extend(program.map(|code| Block::Fold("In C".to_owned(), vec![code])));
+        }
+        let others = self.others();
+        let head = "What is no find".to_owned();
+        blocks.extend((!others.is_empty()).then_some(Block::Head(head)));
+        blocks.extend(others);
+        let (lead, chapters) = block::page(&blocks);
+        let title = format!("Who makes {} late", self.search.asked.kernel);
+        shell::page(&title, &lead, chapters)
+    }
+
+    /// What a find is, line by line.
+    fn found(&self, find: &Find) -> [String; 2] {
+        let asked = &self.search.asked;
+        [
+            format!(
+                "Found by `punctual search` on {} ({}), seed {}:",
+                asked.kernel, self.preemption, asked.seed
+            ),
+            format!(
+                "{}, {}; {}.",
+                time(find.stretch.ns),
+                cause(&find.stretch),
+                growth(&find.growth)
+            ),
+        ]
+    }
+
+    /// A find in C; none where its calls are of another grammar.
+    pub fn c(&self, find: &Find) -> Option<String> {
+        let program = self.grammar.program(&find.program).ok()?;
+        in_c(
+            &program,
+            self.grammar,
+            &self.found(find),
+            self.search.asked.root,
+        )
+    }
+
     /// As JSON.
     pub fn json(&self) -> Value {
         let find = |find: &Find| {
@@ -210,20 +293,25 @@ impl Told<'_> {
     /// A find as a load.
     pub fn load(&self, find: &Find) -> String {
         let asked = &self.search.asked;
-        let found = format!("{}, {}", time(find.stretch.ns), cause(&find.stretch));
-        let comment = format!(
-            "# Found by `punctual search` on {} ({}), seed {}:\n# {found}; {}.\n",
-            asked.kernel,
-            self.preemption,
-            asked.seed,
-            growth(&find.growth),
-        );
+        let comment: String = self.found(find).map(|line| format!("# {line}\n")).concat();
         let summary = format!(
             "programs of system calls with long stretches of {}",
             cause(&find.stretch)
         );
         load(asked, &find.program, &comment, &summary)
     }
+}
+
+/// A program in C, with what it is above it; none where the grammar does not know its calls.
+pub fn in_c(program: &Program, grammar: &Grammar, found: &[String], root: bool) -> Option<String> {
+    let mut comment = found.to_vec();
+    comment.push(program.to_string());
+    comment.push(String::new());
+    comment.push("cc -O2 -pthread worst.c -o worst && ./worst".to_owned());
+    comment.push(
+        "It goes on until it is stopped, or for as many rounds as its argument says.".to_owned(),
+    );
+    c::program(program, grammar, &comment, root).ok()
 }
 
 /// A program as a load, with a comment of whole lines above it, or none.

@@ -7,13 +7,13 @@
 //! made as short as it can be, and it is tried what it grows with ([`minimise`]).
 #![forbid(unsafe_code)]
 
+pub mod c;
 pub mod corpus;
 pub mod evolve;
 pub mod guest;
 pub mod minimise;
 
-pub use punctual_calls::Grammar;
-use punctual_calls::Program;
+pub use punctual_calls::{Grammar, Program};
 use punctual_model::Nanos;
 use punctual_scope::error::ScopeError;
 use punctual_scope::survey::SectionKind;

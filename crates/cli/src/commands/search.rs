@@ -16,7 +16,7 @@ use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
 use punctual_model::Nanos;
 use punctual_model::suite::{SubjectSpec, Suite};
-use punctual_report::search::{Told, Tried};
+use punctual_report::search::{Told, Tried, in_c};
 use punctual_report::text::{clean, thousands};
 use punctual_runner::systems::{Builder, Equipment};
 use punctual_runner::{Companion, loads};
@@ -25,7 +25,7 @@ use punctual_scope::observe::Observer;
 use punctual_scope::repeat::Repeater;
 use punctual_search::guest::{Guests, How};
 use punctual_search::minimise::{Confirmed, Find, Minimised, minimise};
-use punctual_search::{Asked, BATCHES, Place as _, Search as Found, Seen, Stretch};
+use punctual_search::{Asked, BATCHES, Grammar, Place as _, Search as Found, Seen, Stretch};
 
 use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
@@ -40,6 +40,7 @@ Examples:
   punctual search --program 'create; lock-ranges *1024; unlock-range'
   punctual search --program 'fork *128' --boot preempt=full --confirm
   punctual search --kernel debian-6.12-rt --stressors clone,mremap,timerfd
+  punctual search --program 'fork *128' --c > worst.c
   punctual search --calls
 
 What is found is in the directory of --into; the same command goes on there.
@@ -118,6 +119,12 @@ pub struct Search {
     /// List the kinds of calls
     #[arg(long)]
     calls: bool,
+    /// Run nothing: print the program of --program in C
+    #[arg(long, requires = "program", conflicts_with_all = ["confirm", "json"])]
+    c: bool,
+    /// Write a page (HTML, one file) to FILE: what grows first, with figures and C programs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "stressors"])]
+    report: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -143,6 +150,9 @@ impl Search {
             grammar
                 .program(program)
                 .map_err(|why| UsageError(format!("--program: {why}")))?;
+        }
+        if self.c {
+            return self.print_c(&grammar);
         }
         let directory = self.directory();
         if self.program.is_empty() && self.stressors.is_none() {
@@ -170,6 +180,16 @@ impl Search {
             return self.try_all(&guests, (&names, &commands), 1, &found.asked);
         }
         self.search(&mut found, &guests, &directory, cancel)
+    }
+
+    /// Each program in C.
+    fn print_c(&self, grammar: &Grammar) -> Result<ExitStatus> {
+        for text in &self.program {
+            let program = grammar.program(text).map_err(UsageError)?;
+            let code = in_c(&program, grammar, &[], self.root);
+            output::print(&code.context("it has calls that the grammar does not know")?)?;
+        }
+        Ok(ExitStatus::Done)
     }
 
     fn asked(&self) -> Result<Asked> {
@@ -402,6 +422,7 @@ impl Search {
     ) -> Result<()> {
         finds.sort_by_key(|find| std::cmp::Reverse(find.stretch.ns));
         let place = directory.display().to_string();
+        let grammar = found.grammar().map_err(|why| self.wrong_grammar(&why))?;
         let told = Told {
             search: found,
             preemption: guests.preemption().name(),
@@ -409,22 +430,27 @@ impl Search {
             gone,
             without_calls,
             place: &place,
+            grammar: &grammar,
         };
-        let load = |number: usize| directory.join(format!("worst-{number:02}.toml"));
+        let worst = |number: usize, kind: &str| directory.join(format!("worst-{number:02}.{kind}"));
         for (number, find) in (1..).zip(finds.iter()) {
-            let path = load(number);
-            let written = paths::write_atomically(&path, told.load(find).as_bytes());
-            written.with_context(|| path.display().to_string())?;
+            write(&worst(number, "toml"), &told.load(find))?;
+            if let Some(code) = told.c(find) {
+                write(&worst(number, "c"), &code)?;
+            }
         }
         // Of a search before this one, which had more finds.
-        let others = (finds.len() + 1..).map(load);
-        for path in others.take_while(|path| path.is_file()) {
-            fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        for kind in ["toml", "c"] {
+            let others = (finds.len() + 1..).map(|number| worst(number, kind));
+            for path in others.take_while(|path| path.is_file()) {
+                fs::remove_file(&path).with_context(|| path.display().to_string())?;
+            }
         }
         let told_as_json = serde_json::to_string_pretty(&told.json())?;
-        let path = directory.join("finds.json");
-        let written = paths::write_atomically(&path, told_as_json.as_bytes());
-        written.with_context(|| path.display().to_string())?;
+        write(&directory.join("finds.json"), &told_as_json)?;
+        if let Some(path) = &self.report {
+            write(path, &told.page())?;
+        }
         output::print_result(self.json, || told.json(), |width| told.text(width))
     }
 
@@ -438,6 +464,11 @@ impl Search {
         let is_over = time.is_some_and(|time| begin.elapsed().as_nanos() as i64 >= time.0);
         (left > 0 && !is_over).then_some(left)
     }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let written = paths::write_atomically(path, text.as_bytes());
+    written.with_context(|| path.display().to_string())
 }
 
 fn is_interrupted(error: &ScopeError) -> bool {
