@@ -187,7 +187,6 @@ impl Analysis {
         self.sleep += due.sleep;
         let woken = timers.filter(|came| period.halts.contains(&came.from));
         self.woken.extend(woken.map(|came| came.to - came.from));
-        let range = (left, due.at);
         let rounds = period.rounds(names);
         let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
         let own = after.find(|came| came.is_timer).copied();
@@ -202,6 +201,15 @@ impl Analysis {
                 run.last = run.last.min(run.to);
                 run.masked = run.masked.saturating_sub(length);
             }
+            // A section in which the sample is due goes on behind that, and so do its arrivals.
+            let range = (
+                left,
+                if run.end.is_some() {
+                    run.to.max(due.at)
+                } else {
+                    due.at
+                },
+            );
             let parts = apart(run, period).into_iter();
             let scheduler = names.known(SCHEDULER);
             for run in parts.flat_map(|run| before_last_look(run, period, scheduler)) {
