@@ -119,10 +119,11 @@ pub struct Search {
     /// List the kinds of calls
     #[arg(long)]
     calls: bool,
-    /// Run nothing: print the program of --program in C
+    /// Print the program of --program in C, and run nothing
     #[arg(long, requires = "program", conflicts_with_all = ["confirm", "json"])]
     c: bool,
-    /// Write a page (HTML, one file) to FILE: what grows first, with figures and C programs
+    /// Write a page (HTML, one file) to FILE, with figures and C programs; finds that grow come
+    /// first
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "stressors"])]
     report: Option<PathBuf>,
     /// Print JSON
@@ -448,10 +449,9 @@ impl Search {
         }
         let told_as_json = serde_json::to_string_pretty(&told.json())?;
         write(&directory.join("finds.json"), &told_as_json)?;
-        if let Some(path) = &self.report {
-            write(path, &told.page())?;
-        }
-        output::print_result(self.json, || told.json(), |width| told.text(width))
+        output::print_result(self.json, || told.json(), |width| told.text(width))?;
+        let page = self.report.as_ref();
+        page.map_or(Ok(()), |path| write(path, &told.page()))
     }
 
     /// How many candidates are still to be tried; `None` where the time is over, or none is.
