@@ -154,9 +154,12 @@ impl Told<'_> {
         blocks
     }
 
-    /// What is no find.
+    /// What is no find, or that there is none.
     fn others(&self) -> Vec<Block> {
-        let mut blocks = Vec::new();
+        let none =
+            "There is no find: no program has shown its stretch again in a guest of its own.";
+        let none = Block::Para(none.to_owned());
+        let mut blocks: Vec<Block> = self.finds.is_empty().then_some(none).into_iter().collect();
         for own in self.without_calls {
             blocks.push(Block::Para(format!(
                 "Without any call: {} of {} is shown by the start and the end of each program.",
