@@ -202,14 +202,8 @@ impl Analysis {
                 run.masked = run.masked.saturating_sub(length);
             }
             // A section in which the sample is due goes on behind that, and so do its arrivals.
-            let range = (
-                left,
-                if run.end.is_some() {
-                    run.to.max(due.at)
-                } else {
-                    due.at
-                },
-            );
+            let until = run.end.map_or(due.at, |_| run.to.max(due.at));
+            let range = (left, until);
             let parts = apart(run, period).into_iter();
             let scheduler = names.known(SCHEDULER);
             for run in parts.flat_map(|run| before_last_look(run, period, scheduler)) {
