@@ -111,7 +111,11 @@ fn a_stretch_is_proved_by_a_sample() {
     let told = &tried["confirmed"];
     let ns = |name: &str| told[name].as_i64().expect("nanoseconds");
     let reached = ns("reached_ns");
-    assert!(stretch > 200_000 && reached > stretch, "{tried:#}");
+    // Not the same list, but one of as many locks.
+    assert!(
+        stretch > 200_000 && reached * 20 > stretch * 19,
+        "{tried:#}"
+    );
     assert!(ns("sampled_ns") < stretch / 2, "{tried:#}");
     let off = (reached - ns("foretold_ns")).abs();
     assert!(off * 50 <= reached, "{tried:#}");

@@ -291,6 +291,96 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     assert_eq!(finished(&scratch, &in_store), all);
 }
 
+/// Each node searches with a seed of its own, by an array of jobs; what they find is one search.
+#[test]
+fn searches_of_a_cluster_become_one() {
+    if !root() || !has("slurmctld") || !has("slurmd") || !has("munged") || !program("sbatch") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let cluster = Cluster::start(&scratch);
+    let of = |seed: &str| {
+        scratch
+            .path(&format!("search-{seed}"))
+            .display()
+            .to_string()
+    };
+    let kernel = ["--kernel", KERNELS[0], "--boot=preempt=full", "--top"];
+    let words = [&["search"], &kernel[..], &["0", "--candidates", "24"]].concat();
+    let punctual = scratch.punctual(&words);
+    let mut job = Command::new("sbatch");
+    for (name, value) in punctual.get_envs() {
+        if let Some(value) = value {
+            job.env(name, value);
+        }
+    }
+    job.env("SLURM_CONF", cluster.path("slurm.conf"));
+    let program = punctual.get_program().display();
+    let arguments: Vec<_> = punctual
+        .get_args()
+        .map(|one| one.to_string_lossy())
+        .collect();
+    let (into, log) = (
+        of("$SLURM_ARRAY_TASK_ID"),
+        scratch.path("job-%a").display().to_string(),
+    );
+    let search = format!(
+        "exec {program} {} --seed $SLURM_ARRAY_TASK_ID --into {into}",
+        arguments.join(" ")
+    );
+    job.args(["--wait", "--array=1-2", "--output", &log, "--wrap", &search]);
+    done(&mut job);
+
+    let kept = |directory: &str| -> Value {
+        let text = fs::read_to_string(format!("{directory}/search.json")).expect("a search");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let places = |directory: &str| {
+        let search = kept(directory);
+        let place = |entry: &Value| {
+            let stretch = &entry["stretch"];
+            let name = ["what", "function", "most"].map(|key| stretch[key].to_string());
+            (name, stretch["ns"].as_i64().expect("a length"))
+        };
+        let corpus = search["corpus"].as_array().expect("a corpus").iter();
+        corpus.map(place).collect::<BTreeMap<_, _>>()
+    };
+    let [one, other] = ["1", "2"].map(|seed| places(&of(seed)));
+    assert!(!one.is_empty() && one != other, "two seeds find two things");
+    let mut both = one;
+    for (place, ns) in other {
+        let known = both.entry(place).or_default();
+        *known = ns.max(*known);
+    }
+    let (first, second, all) = (of("1"), of("2"), of("all"));
+    let take = [
+        "1",
+        "--candidates",
+        "0",
+        "--into",
+        &all,
+        "--from",
+        &first,
+        &second,
+    ];
+    let ended = scratch.run(&[&["search"], &kernel[..], &take, &["--json"]].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_eq!(places(&all), both, "of each place the longest of the two");
+    // Another kernel's stretches are none of this one's.
+    let foreign = [
+        "search",
+        "--kernel",
+        KERNELS[1],
+        "--candidates",
+        "0",
+        "--from",
+        &first,
+    ];
+    let ended = scratch.run(&foreign);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["its kernel is \"debian-6.12\""]);
+}
+
 /// The words that have a cluster carry a campaign out.
 fn on_slurm<'a>(campaign: &'a str, shared: &'a str) -> [&'a str; 8] {
     [

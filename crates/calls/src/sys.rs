@@ -96,7 +96,10 @@ numbers! {
     "fcntl" SYS_fcntl
     "fdatasync" SYS_fdatasync
     "flock" SYS_flock
+    "fsconfig" SYS_fsconfig
     "fsetxattr" SYS_fsetxattr
+    "fsmount" SYS_fsmount
+    "fsopen" SYS_fsopen
     "fsync" SYS_fsync
     "ftruncate" SYS_ftruncate
     "futex" SYS_futex

@@ -230,6 +230,8 @@ pub enum Statistic {
     WorstMean,
     /// The largest.
     Max,
+    /// The latest of every arrival, which takes the place of the largest where it is known.
+    Arrival,
     /// The middle one.
     Median,
     /// The last one: what programs call the current one.
@@ -248,6 +250,7 @@ impl Statistic {
             Self::Mean => "average",
             Self::WorstMean => "average of the worst variant",
             Self::Max => "max",
+            Self::Arrival => "latest arrival",
             Self::Median => "median",
             Self::Last => "last",
             Self::Farthest => "farthest from nominal",

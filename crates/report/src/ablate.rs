@@ -9,6 +9,7 @@ use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, fa
 use punctual_model::run::State;
 use punctual_model::{Nanos, Recording, Run};
 
+use crate::arrivals::as_far_as_foretold;
 use crate::asked::{Asked, middle_run};
 use crate::gate::Why;
 use crate::matrix::{Column, Matrix, Measured, Measurement};
@@ -323,13 +324,16 @@ fn rows(all: &[Measurement], own: &Column<'_>, base: &Column<'_>, rule: &Rule) -
             }
         }
     }
-    let judged = compare_rows(&pairs, rule);
-    let row = |((row, figure, base, with), judged)| Row {
+    let judged = compare_rows(&pairs, rule).into_iter().zip(&pairs);
+    let row = |((row, figure, base, with), (judged, pair)): (_, (Judged, _))| Row {
         row,
         figure,
         base,
         with,
-        judged,
+        judged: match figure {
+            Figure::Arrival => as_far_as_foretold(judged, pair),
+            _ => judged,
+        },
     };
     found.into_iter().zip(judged).map(row).collect()
 }

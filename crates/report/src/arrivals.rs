@@ -2,9 +2,11 @@
 //! What is known of every arrival of some runs: the figures that tables, pages, comparisons and
 //! programs show of it. What was not watched is no figure.
 
+use punctual_judge::{Comparison as Judged, Pair, Verdict, forecast_margin};
 use punctual_model::{Nanos, Run};
 use serde::Serialize;
 
+use crate::gate::middle;
 use crate::matrix::Measured;
 
 /// What stands in the place of a figure that nobody has looked for.
@@ -90,6 +92,21 @@ impl Watched {
             (0, _) => word.to_owned(),
             (known, all) => format!("{} of {all} runs {word}", all - known),
         }
+    }
+}
+
+/// Latest arrivals that lie no further apart than a forecast has been wrong are not told apart.
+pub fn as_far_as_foretold(judged: Judged, pair: &Pair) -> Judged {
+    let times = |values: &[f64]| values.iter().map(|one| Nanos(one.round() as i64)).collect();
+    let [of, than] = [&pair.of, &pair.than].map(|one| middle(times(one)).unwrap_or_default());
+    let is_apart = (of.0 - than.0).abs() > forecast_margin(of.max(than)).0;
+    let is_told = matches!(judged.verdict, Verdict::Lower | Verdict::Higher);
+    if is_apart || !is_told {
+        return judged;
+    }
+    Judged {
+        verdict: Verdict::NotSeparated { more: None },
+        ..judged
     }
 }
 

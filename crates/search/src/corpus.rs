@@ -71,6 +71,13 @@ impl Corpus {
         self.entries.sort_by_cached_key(order);
     }
 
+    /// Takes what another search has found.
+    pub fn merge(&mut self, other: &Self) {
+        for entry in &other.entries {
+            self.take(&entry.program, entry.candidate, vec![entry.stretch.clone()]);
+        }
+    }
+
     /// The programs of so many causes that were not tried with larger numbers yet, those with the
     /// longest stretches first.
     pub fn unscaled(&self, most: usize) -> Vec<String> {

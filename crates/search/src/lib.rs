@@ -149,6 +149,41 @@ impl Search {
         Ok(Grammar::default().with(Grammar::parse(own)?))
     }
 
+    /// Takes what another search of the same kernel has found, whatever its seed. An error says in
+    /// what the two differ.
+    pub fn merge(&mut self, other: &Self) -> Result<(), String> {
+        let (own, its) = (&self.asked, &other.asked);
+        let user = |asked: &Asked| {
+            if asked.root {
+                "root"
+            } else {
+                "an ordinary user"
+            }
+        };
+        let differ = |what: &str, own: &str, its: &str| {
+            Err(format!("its {what} is \"{its}\", and here it is \"{own}\""))
+        };
+        if own.kernel != its.kernel {
+            return differ("kernel", &own.kernel, &its.kernel);
+        }
+        if own.boot.trim() != its.boot.trim() {
+            return differ("--boot", &own.boot, &its.boot);
+        }
+        if own.root != its.root {
+            return differ("user", user(own), user(its));
+        }
+        if own.grammar != its.grammar {
+            return Err("its --grammar is another".to_owned());
+        }
+        self.corpus.merge(&other.corpus);
+        for killer in &other.killers {
+            if !self.killers.contains(killer) {
+                self.killers.push(killer.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Runs the next `at_most` candidates, [`BATCHES`] batches at most, `jobs` of them side by
     /// side. An error leaves the search as it was.
     ///
@@ -294,6 +329,34 @@ mod tests {
             panic!("{always:?}");
         };
         assert!(is_always(&stretch));
+    }
+
+    #[test]
+    fn what_others_have_found_is_taken_over_and_is_none_of_another_kernel() {
+        let mut one = searched(1, 1, 96);
+        let other = searched(2, 1, 96);
+        let longest = |search: &Search, function: &str| {
+            let mut all = search.corpus.entries().iter();
+            let own = all.find(|entry| entry.stretch.function == function);
+            own.map(|entry| entry.stretch.ns)
+        };
+        let both = longest(&one, "quadratic").max(longest(&other, "quadratic"));
+        one.merge(&other).unwrap();
+        assert_eq!(longest(&one, "quadratic"), both);
+        let (merged, candidates) = (one.corpus.clone(), one.candidates);
+        one.merge(&other).unwrap();
+        assert_eq!((&one.corpus, one.candidates), (&merged, candidates));
+        for change in [
+            |asked: &mut Asked| asked.kernel = "k-rt".into(),
+            |asked: &mut Asked| asked.boot = "preempt=full".into(),
+            |asked: &mut Asked| asked.root = true,
+            |asked: &mut Asked| asked.grammar = "[[call]]".into(),
+        ] {
+            let mut foreign = other.clone();
+            change(&mut foreign.asked);
+            assert!(one.merge(&foreign).is_err(), "{:?}", foreign.asked);
+        }
+        assert_eq!(one.corpus, merged);
     }
 
     /// The same where each other kind of call has a stretch of its own, which does not grow.

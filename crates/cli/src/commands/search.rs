@@ -37,6 +37,7 @@ const EXAMPLES: &str = "\
 Examples:
   punctual search --kernel debian-6.12 --boot preempt=full --time 10m
   punctual search --kernel debian-6.12-rt --time 8h --root --jobs 2
+  punctual search --candidates 0 --from search-debian-6.12-* --into all
   punctual search --program 'create; lock-ranges *1024; unlock-range'
   punctual search --program 'fork *128' --boot preempt=full --confirm
   punctual search --kernel debian-6.12-rt --stressors clone,mremap,timerfd
@@ -96,6 +97,14 @@ pub struct Search {
     /// Keep what is found here [default: search-KERNEL-SEED]
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
+    /// Take over what other searches of this kernel have found: their directories
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 1..,
+        conflicts_with_all = ["random", "program", "stressors"]
+    )]
+    from: Vec<PathBuf>,
     /// Search for nothing: run this program, and tell what it shows (may be repeated)
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["time", "candidates", "random", "into"])]
     program: Vec<String>,
@@ -158,6 +167,7 @@ impl Search {
         let directory = self.directory();
         if self.program.is_empty() && self.stressors.is_none() {
             found = begun(&directory, found)?;
+            self.take_over(&mut found)?;
         }
         if self.confirm {
             // Not after hours.
@@ -217,6 +227,25 @@ impl Search {
     fn directory(&self) -> PathBuf {
         let own = || PathBuf::from(format!("search-{}-{}", self.kernel, self.seed));
         self.into.clone().unwrap_or_else(own)
+    }
+
+    /// Takes what the searches of `--from` have found.
+    fn take_over(&self, found: &mut Found) -> Result<()> {
+        for directory in &self.from {
+            let place = directory.display();
+            let other = kept(directory)?.ok_or_else(|| {
+                UsageError(format!(
+                    "--from {place}: expected search.json, which a search keeps there, found none"
+                ))
+            })?;
+            found
+                .merge(&other)
+                .map_err(|why| UsageError(format!("--from {place}: {why}")))?;
+        }
+        if self.from.is_empty() {
+            return Ok(());
+        }
+        keep(&self.directory(), found)
     }
 
     fn how(&self, asked: &Asked) -> How {
@@ -497,21 +526,27 @@ fn progress(found: &Found) -> String {
 
 /// The search that has begun in a directory, if it is the same one; else a new one.
 fn begun(directory: &Path, new: Found) -> Result<Found> {
+    match kept(directory)? {
+        None => Ok(new),
+        Some(found) if found.asked == new.asked => Ok(found),
+        Some(_) => Err(UsageError(format!(
+            "{} has another search, with another kernel, seed, user or grammar: name another \
+             directory (--into), or remove it",
+            directory.display()
+        ))
+        .into()),
+    }
+}
+
+/// The search that is kept in a directory.
+fn kept(directory: &Path) -> Result<Option<Found>> {
     let path = directory.join("search.json");
     let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(new),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.with_context(|| path.display().to_string())?,
     };
-    let found: Found = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-    if found.asked == new.asked {
-        return Ok(found);
-    }
-    let place = directory.display();
-    Err(UsageError(format!(
-        "{place} has another search, with another kernel, seed, user or grammar: name another \
-         directory (--into), or remove it"
-    ))
-    .into())
+    let found = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    Ok(Some(found))
 }
 
 fn keep(directory: &Path, found: &Found) -> Result<()> {

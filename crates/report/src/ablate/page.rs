@@ -6,7 +6,7 @@ use punctual_judge::Verdict;
 use punctual_model::Run;
 use punctual_published::Document;
 
-use super::text::{advice_told, also, asked_told, called, head, nothing, row_told};
+use super::text::{advice_told, also, asked_told, called, changes, head, nothing};
 use super::{Ablation, Row, Trial};
 use crate::gate::why_page;
 use crate::page::beneath;
@@ -38,8 +38,8 @@ fn options(ablation: &Ablation) -> Markup {
         tbody { @for trial in &ablation.trials { tr {
             td.free { (called(trial, ablation)) }
             td.free {
-                @for row in trial.told() {
-                    span class=(class(row)) { (row_told(ablation, trial, row)) } br;
+                @for (row, said) in changes(ablation, trial) {
+                    span class=(class(row)) { (said) } br;
                 }
                 @if trial.told().is_empty() { (nothing(trial)) br; }
                 @for said in also(ablation, trial) { (said) br; }

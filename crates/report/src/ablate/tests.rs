@@ -136,9 +136,8 @@ fn all_forms_say_the_same() {
             "costs 5,000 ns of timer, idle, cpu0: worst (4,030 to 9,030 ns): higher",
             "buys 1,000 ns of timer, idle, cpu0: worst (4,030 to 3,030 ns): lower",
             "costs 200,000 ns of hackbench, idle, pipe: median",
-            "S3: do it: does not hold: the opposite is so",
-            "Nothing told of:",
-            "failed: undecided: failed3 (seed 3): the run failed: the guest's kernel panicked",
+            "do it (S3): does not hold: the opposite is so",
+            "No effect shown; undecided: failed3 (seed 3): the run failed: the guest's kernel panicked",
             "its kernel does not know the boot argument unknown",
             "added up: +500",
             "governor: virtual time has no frequency",
@@ -175,4 +174,64 @@ fn what_was_interrupted_says_so() {
         &["Interrupted: not all was tried"],
     );
     schema(&ablation_json(&ablation)).unwrap();
+}
+
+/// Five runs with so many variants of `switch`, each of this length.
+fn switches(boot: &str, variants: usize, length: i64) -> Vec<Run> {
+    let of = |at: usize| {
+        let own = length - at as i64;
+        fixtures::recording(["switch", "idle", &format!("N={at}")], &[own, own, own])
+    };
+    let mut runs = runs(boot, 4_000, 1_000_000);
+    for run in &mut runs {
+        run.recordings.extend((1..=variants).map(of));
+    }
+    runs
+}
+
+#[test]
+fn many_figures_of_one_measurement_are_one_entry() {
+    let told = |variants: usize| {
+        let mut ablation = ablation();
+        let (own, base) = (
+            switches("few", variants, 1_900),
+            switches("", variants, 2_000),
+        );
+        let rule = Rule::default();
+        ablation.trials = vec![trial(vec!["few".into()], side("few"), &own, &base, &rule)];
+        let text = ablation_text(&ablation, 80);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // Of each variant the worst and the median.
+    let few = told(1);
+    assert_eq!(few.matches("buys 100 ns of switch").count(), 2, "{few}");
+    let many = told(4);
+    assert_eq!(many.matches("buys").count(), 1, "{many}");
+    assert_has(&many, &["; 100 to 100 ns of 7 figures more of it"]);
+}
+
+#[test]
+fn arrivals_that_differ_by_less_than_a_forecast_errs_are_no_effect() {
+    let with = |boot: &str, worst: i64| {
+        let mut runs = runs(boot, 4_000, 1_000_000);
+        for run in &mut runs {
+            run.arrivals = vec![punctual_model::arrivals::Arrivals {
+                step: run.recordings[0].key.step,
+                worst: Nanos(worst + run.seed as i64),
+                ..Default::default()
+            }];
+        }
+        runs
+    };
+    let verdict = |own: i64| {
+        let rule = Rule::default();
+        let (own, base) = (with("own", own), with("", 100_000));
+        let trial = trial(vec!["own".into()], side("own"), &own, &base, &rule);
+        let mut rows = trial.rows.into_iter();
+        let row = rows.find(|row| row.figure == Figure::Arrival).unwrap();
+        row.judged.verdict
+    };
+    assert!(matches!(verdict(98_500), Verdict::NotSeparated { .. }));
+    assert_eq!(verdict(90_000), Verdict::Lower);
+    assert_eq!(verdict(110_000), Verdict::Higher);
 }

@@ -23,37 +23,29 @@ pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
     for (trial, number) in told.into_iter().zip(1..) {
         lines.line("");
         lines.put(&clean(&format!("{number}. {}", called(trial, ablation))));
-        for said in trial
-            .told()
-            .into_iter()
-            .map(|row| row_told(ablation, trial, row))
-        {
+        for (_, said) in changes(ablation, trial) {
             lines.wrap(&clean(&said), "   ", "     ");
         }
         for said in also(ablation, trial) {
             lines.wrap(&clean(&said), "   ", "     ");
         }
     }
-    if !silent.is_empty() {
+    for (why, trials) in by_reason(&silent) {
         lines.line("");
-        lines.put("Nothing told of:");
-        for trial in silent {
-            let said = format!("{}: {}", called(trial, ablation), nothing(trial));
-            lines.wrap(&clean(&said), "  ", "    ");
-            for said in also(ablation, trial) {
-                lines.wrap(&clean(&said), "    ", "      ");
-            }
+        lines.put(&clean(&format!("No effect shown; {why}:")));
+        for trial in trials {
+            let said = [vec![called(trial, ablation)], also(ablation, trial)].concat();
+            lines.wrap(&clean(&said.join("; ")), "  ", "    ");
         }
     }
     if !ablation.untried.is_empty() {
         lines.line("");
         lines.put("Not tried:");
         for one in &ablation.untried {
-            lines.wrap(&clean(&format!("{}: {}", one.name, one.why)), "  ", "    ");
-            if let Some(advice) = &one.advice {
-                let said = format!("{}: cannot be told here", advice_told(advice));
-                lines.wrap(&clean(&said), "    ", "      ");
-            }
+            let advice = one.advice.as_ref().map(advice_told);
+            let advice = advice.map_or(String::new(), |said| format!("; {said}"));
+            let said = format!("{}: {}{advice}", one.name, one.why);
+            lines.wrap(&clean(&said), "  ", "    ");
         }
     }
     for trial in &ablation.trials {
@@ -76,8 +68,8 @@ pub fn head(ablation: &Ablation) -> Vec<String> {
         boot => format!("with {boot}"),
     };
     let mut said = vec![format!(
-        "Base: {} {boot}; suite {}. Each option is held against it, run by run; in one of twenty \
-         such tables something is told that is not so.",
+        "Base: {} {boot}; suite {}. Each option is compared with it, run by run; one in twenty such \
+         tables shows an effect that is none.",
         base.kernel, ablation.suite
     )];
     if ablation.is_interrupted {
@@ -105,6 +97,55 @@ pub fn called(trial: &Trial, ablation: &Ablation) -> String {
         return name;
     }
     format!("{name} ({})", parts.join(" "))
+}
+
+/// So many figures of one measurement are listed; of more, the one that changes most.
+const LISTED: usize = 3;
+
+/// What an option changes, each with a row that it is about. Figures of one probe under one load
+/// that change the same way are one entry where they are many.
+pub fn changes<'a>(ablation: &Ablation, trial: &'a Trial) -> Vec<(&'a Row, String)> {
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    for row in trial.told() {
+        let is_alike = |group: &&mut Vec<&Row>| {
+            let of = |row: &Row| {
+                (
+                    row.row.probe.clone(),
+                    row.row.load.clone(),
+                    row.judged.verdict,
+                )
+            };
+            of(group[0]) == of(row)
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    let told = |row| row_told(ablation, trial, row);
+    let entries = |group: Vec<&'a Row>| match group.as_slice() {
+        [first, rest @ ..] if rest.len() >= LISTED => {
+            let by = |row: &Row| exact(Nanos(row.by().0.abs()));
+            let least = rest.last().map_or_else(String::new, |row| by(row));
+            let more = format!("{}; {least} to {} ns of", told(first), by(rest[0]));
+            vec![(*first, format!("{more} {} figures more of it", rest.len()))]
+        }
+        all => all.iter().map(|row| (*row, told(row))).collect(),
+    };
+    groups.into_iter().flat_map(entries).collect()
+}
+
+/// Options that change nothing, together with those of which the same is to be said.
+fn by_reason<'a>(silent: &[&'a Trial]) -> Vec<(String, Vec<&'a Trial>)> {
+    let mut groups: Vec<(String, Vec<&Trial>)> = Vec::new();
+    for trial in silent {
+        let why = nothing(trial);
+        match groups.iter_mut().find(|(other, _)| *other == why) {
+            Some((_, trials)) => trials.push(trial),
+            None => groups.push((why, vec![trial])),
+        }
+    }
+    groups
 }
 
 /// `buys 922 ns of timer, idle, cpu0: median (4,671 to 3,749 ns): lower 0.80× (…)`.
@@ -147,9 +188,9 @@ pub fn also(ablation: &Ablation, trial: &Trial) -> Vec<String> {
     said
 }
 
-/// `S3: disable the tickless system`.
+/// `disable the tickless system (S3)`.
 pub fn advice_told(advice: &Advice) -> String {
-    format!("{}: {}", advice.source, advice.says)
+    format!("{} ({})", advice.says, advice.source)
 }
 
 /// Why nothing is told of an option.

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a subject is lower or higher than the first one, row by row.
 
-use punctual_judge::{
-    Comparison as Judged, Pair, Rule, Verdict, compare_rows, forecast_margin, is_identical,
-};
+use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, is_identical};
 use punctual_model::probe::Shape;
 use punctual_model::run::State;
 use punctual_model::units::Nanos;
 use punctual_model::{Recording, Run};
 
 use super::{Comparison, refusal};
-use crate::gate::middle;
+use crate::arrivals::as_far_as_foretold;
 use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use crate::text::times;
@@ -59,21 +57,6 @@ impl Leading {
     fn follows_samples(self, own: &[(&Run, &Recording)], other: &[(&Run, &Recording)]) -> bool {
         let mut both = own.iter().zip(other);
         self == Self::Samples || both.all(|((own, _), (other, _))| own.is_made_like(other))
-    }
-
-    /// Figures that lie no further apart than a forecast has been wrong are not told apart.
-    fn as_far_as_foretold(self, judged: Judged, pair: &Pair) -> Judged {
-        let times = |values: &[f64]| values.iter().map(|one| Nanos(one.round() as i64)).collect();
-        let [of, than] = [&pair.of, &pair.than].map(|one| middle(times(one)).unwrap_or_default());
-        let is_apart = (of.0 - than.0).abs() > forecast_margin(of.max(than)).0;
-        let is_told = matches!(judged.verdict, Verdict::Lower | Verdict::Higher);
-        if self == Self::Samples || is_apart || !is_told {
-            return judged;
-        }
-        Judged {
-            verdict: Verdict::NotSeparated { more: None },
-            ..judged
-        }
     }
 }
 
@@ -127,7 +110,11 @@ pub fn of_pair(
     let mut judged = compare_rows(&tested, rule).into_iter();
     let of_row = |(pair, (_, leading)): (Option<Pair>, &(&Measurement, Leading))| {
         let pair = pair?;
-        Some(leading.as_far_as_foretold(judged.next()?, &pair))
+        let judged = judged.next()?;
+        Some(match leading {
+            Leading::Arrivals => as_far_as_foretold(judged, &pair),
+            Leading::Samples => judged,
+        })
     };
     pairs.into_iter().zip(rows).map(of_row).collect()
 }

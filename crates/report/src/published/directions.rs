@@ -2,17 +2,20 @@
 //! Whether today's kernels still show what a document says, judged run by run.
 
 use punctual_judge::{
-    Pair, Rule, Typical, Verdict, compare, compare_rows, runs_for_typical, typical,
+    Comparison as Found, Pair, Rule, Typical, Verdict, compare, compare_rows, runs_for_typical,
+    typical,
 };
 use punctual_model::MachineRecord;
 use punctual_published::{
-    Below, Check, Comparison, Direction, Document, Improved, Measure, Need, Ratio, Role, Told,
+    Below, Check, Comparison, Direction, Document, Improved, Measure, Need, Ratio, Role, Statistic,
+    Told,
 };
 
 use super::improvement::{average, improvements};
 use super::judged::{ClaimVerdict, Judged, Part, ends, part, percents, says, spread};
-use super::measure::{OfRun, independent, loads, rows};
+use super::measure::{OfRun, independent, loads, rows, sharpest};
 use super::roles::subjects;
+use crate::arrivals::as_far_as_foretold;
 use crate::matrix::{Column, Matrix, Measurement};
 use crate::views;
 
@@ -87,6 +90,17 @@ struct Row {
     pair: Pair,
     /// `timer, max (celf-50): rt 8.07 µs against none 381 µs`.
     text: String,
+    statistic: Statistic,
+}
+
+impl Row {
+    /// What the rule found, as far as the figure is to be trusted.
+    fn found(&self, found: Found) -> Found {
+        match self.statistic {
+            Statistic::Arrival => as_far_as_foretold(found, &self.pair),
+            _ => found,
+        }
+    }
 }
 
 fn compared(
@@ -102,9 +116,10 @@ fn compared(
     for measure in &comparison.what {
         for rows in alike(matrix, measure) {
             for (of, than) in pairs(&of, &than) {
-                let both = [of, than].map(|column| judged.figures(column, measure, &rows));
+                let measure = sharpest(measure, [of, than], &rows);
+                let both = [of, than].map(|column| judged.figures(column, &measure, &rows));
                 if let [Some(one), Some(other)] = both {
-                    compared.push(row(measure, &rows, [(of, one), (than, other)]));
+                    compared.push(row(&measure, &rows, [(of, one), (than, other)]));
                 }
             }
         }
@@ -112,10 +127,11 @@ fn compared(
     let rule = Rule::default();
     let all: Vec<Pair> = compared.iter().map(|row| row.pair.clone()).collect();
     for (row, among) in compared.iter().zip(compare_rows(&all, &rule)) {
+        let among = row.found(among);
         let alone = if row.pair.is_identical {
             among
         } else {
-            compare(&row.pair.of, &row.pair.than, &rule)
+            row.found(compare(&row.pair.of, &row.pair.than, &rule))
         };
         let (text, says) = (&row.text, says(&alone));
         judged.push(
@@ -195,7 +211,11 @@ fn row(
         runs,
         is_identical,
     };
-    Row { pair, text }
+    Row {
+        pair,
+        text,
+        statistic: measure.statistic,
+    }
 }
 
 fn values(runs: Vec<OfRun<'_>>) -> Vec<f64> {

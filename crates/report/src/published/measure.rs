@@ -6,6 +6,7 @@ use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 use punctual_published::{Measure, Statistic};
 
+use crate::arrivals::Watched;
 use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 
@@ -55,12 +56,14 @@ pub struct OfRun<'a> {
 }
 
 impl OfRun<'_> {
-    /// Whether both runs measured the same to the last sample.
+    /// Whether both runs measured the same to the last sample, and to the latest arrival if that
+    /// is the figure: equal samples say nothing of arrivals between them.
     pub fn is_same(&self, other: &Self) -> bool {
         let alike = |(one, other): (&&Recording, &&Recording)| {
             (one.count, one.sum, &one.histogram) == (other.count, other.sum, &other.histogram)
         };
-        self.recordings.len() == other.recordings.len()
+        self.value.to_bits() == other.value.to_bits()
+            && self.recordings.len() == other.recordings.len()
             && self.recordings.iter().zip(&other.recordings).all(alike)
     }
 
@@ -109,6 +112,21 @@ pub fn by_run<'a>(
         return Err("interrupted".to_owned());
     }
     Ok(runs)
+}
+
+/// What is compared of two subjects. A largest sample is drawn by lot, the latest of every arrival
+/// is not: it takes the sample's place where each run of both was watched.
+pub fn sharpest(measure: &Measure, columns: [&Column<'_>; 2], rows: &[&Measurement]) -> Measure {
+    let mut watched = measure.clone();
+    if measure.statistic == Statistic::Max {
+        watched.statistic = Statistic::Arrival;
+    }
+    let is_known = |column| by_run(column, rows, watched.statistic).is_ok();
+    if columns.into_iter().all(is_known) {
+        watched
+    } else {
+        measure.clone()
+    }
 }
 
 /// The figure over all runs, or why there is none.
@@ -175,6 +193,7 @@ fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f6
         }
         Statistic::Min => stats.extremes.map(|(min, _)| min),
         Statistic::Max => stats.worst(),
+        Statistic::Arrival => Watched::of(found).worst(),
         Statistic::Median => stats.median(),
         Statistic::Last => {
             let last = found.last()?.recording;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-use punctual_model::MachineRecord;
-use punctual_model::Run;
+use punctual_model::arrivals::Arrivals;
+use punctual_model::{MachineRecord, Nanos, Run};
 use punctual_published::documents;
 
 use super::*;
@@ -321,4 +321,47 @@ fn hackbench_by_pipes_is_not_compared_with_hackbench_by_sockets() {
     assert_has(&evidence, &["; hackbench pipe process 1, median"]);
     let faster = outcome(&runs, 4, "rt-one-group-by-sockets-faster").0;
     assert_eq!(faster, ClaimVerdict::Fails);
+}
+
+/// Two kernels under one load, each with its worst sample and its latest arrival of each seed.
+fn watched(samples: [i64; 5], arrivals: [[i64; 5]; 2]) -> Vec<Run> {
+    let mut runs = Vec::new();
+    for (kernel, arrivals) in ["none", "full"].into_iter().zip(arrivals) {
+        for (seed, (sample, worst)) in (1..).zip(samples.into_iter().zip(arrivals)) {
+            let samples: [(&str, &str, &[i64]); 1] = [("timer", "cpu0", &[1_000, sample])];
+            let mut run = run(seed, [kernel, kernel, "6.12.117"], &samples);
+            run.arrivals = vec![Arrivals {
+                step: run.recordings[0].key.step,
+                worst: Nanos(worst),
+                ..Arrivals::default()
+            }];
+            runs.push(run);
+        }
+    }
+    runs
+}
+
+#[test]
+fn a_worst_case_is_that_of_every_arrival_where_all_runs_know_it() {
+    let id = "preemptible-worst-lower";
+    let samples = [5_000, 90_000, 7_000, 60_000, 8_000];
+    let none = [500_000, 510_000, 490_000, 505_000, 495_000];
+    let lower = watched(samples, [none, none.map(|ns| ns / 2)]);
+    let (found, evidence) = outcome(&lower, 4, id);
+    assert_eq!(found, ClaimVerdict::Holds, "{evidence}");
+    assert_has(&evidence, &["timer, latest arrival: full"]);
+    let higher = watched(samples, [none, none.map(|ns| ns * 2)]);
+    assert_eq!(outcome(&higher, 4, id).0, ClaimVerdict::Fails);
+    // By 2 % forecasts have been wrong: so much less, in each run, is no difference.
+    let (found, evidence) = outcome(&watched(samples, [none, none.map(|ns| ns - 6_000)]), 4, id);
+    assert_ne!(found, ClaimVerdict::Holds, "{evidence}");
+    // One run that nobody watched: the samples decide, here the same of both kernels.
+    let mut partly = lower;
+    partly[0].arrivals.clear();
+    let (found, evidence) = outcome(&partly, 4, id);
+    assert_eq!(found, ClaimVerdict::Fails, "{evidence}");
+    assert_has(
+        &evidence,
+        &["timer, max: full", "the same to the last sample"],
+    );
 }
