@@ -354,7 +354,12 @@ impl Analysis {
         let whole = (from, run.to);
         let ranges = spared.map_or(vec![whole], |one| looks::left(about.looks, one, whole));
         let (most, ran) = period.longest(&ranges)?;
-        let key = (run.off(from), run.by, most);
+        let off = run.off(from);
+        let own = period
+            .changes
+            .partition_point(|change| change.at < run.from);
+        let by = off.by(&period.changes[own..], whole).unwrap_or(run.by);
+        let key = (off, by, most);
         let found = self.found.entry(key).or_insert_with(|| Found::of(0, state));
         found.count += 1;
         if length > found.length {

@@ -6,6 +6,7 @@ use punctual_model::Nanos;
 use super::path::State;
 use super::program::Wait;
 use super::steps::Times;
+use super::timeline::{AHEAD, Change, IRQS, PREEMPT, SOFTIRQ, STUCK};
 use crate::names::Func;
 
 /// What is off at a place.
@@ -33,6 +34,38 @@ impl Off {
             Self::NoPreemptionPoint => "no preemption point",
             Self::Ahead => "a thread of its priority or a higher one",
         }
+    }
+
+    /// The function that switched it off for longest between two positions, of these changes;
+    /// none where it was never off.
+    pub fn by(self, changes: &[Change], (from, to): (u64, u64)) -> Option<Func> {
+        let bit = match self {
+            Self::Interrupts => IRQS,
+            Self::SoftInterrupts => SOFTIRQ,
+            Self::Preemption => PREEMPT,
+            Self::NoPreemptionPoint => STUCK,
+            Self::Ahead => AHEAD,
+        };
+        let within = changes.iter().take_while(|change| change.at < to);
+        let mut began: Option<&Change> = None;
+        let mut longest: Option<(u64, Func)> = None;
+        let mut end = |began: &mut Option<&Change>, at: u64| {
+            if let Some(change) = began.take() {
+                let length = at.saturating_sub(change.at.max(from));
+                if length > longest.map_or(0, |(most, _)| most) {
+                    longest = Some((length, change.by));
+                }
+            }
+        };
+        for change in within {
+            if change.state & bit == 0 {
+                end(&mut began, change.at);
+            } else {
+                began.get_or_insert(change);
+            }
+        }
+        end(&mut began, to);
+        longest.map(|(_, by)| by)
     }
 }
 
@@ -98,5 +131,41 @@ impl Found {
             falls_in: 0,
             saved: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_switched_it_off_for_longest_is_named_and_not_who_was_first() {
+        let change = |at, state, by| Change {
+            at,
+            state,
+            by,
+            func: by,
+            scheduled: false,
+            held: 0,
+        };
+        // A system call without a preemption point; a lock in it, and a longer one that is taken
+        // with preemption off.
+        let changes = [
+            change(100, STUCK, 1),
+            change(200, STUCK | IRQS, 2),
+            change(300, STUCK, 2),
+            change(1_000, STUCK | PREEMPT, 3),
+            change(1_100, STUCK | PREEMPT | IRQS, 4),
+            change(5_100, STUCK | PREEMPT, 4),
+            change(5_200, 0, 3),
+        ];
+        let by = |off: Off, from| off.by(&changes, (from, 5_200));
+        assert_eq!(by(Off::Interrupts, 100), Some(4));
+        assert_eq!(by(Off::Preemption, 100), Some(3));
+        assert_eq!(by(Off::NoPreemptionPoint, 100), Some(1));
+        assert_eq!(by(Off::SoftInterrupts, 100), None);
+        // Of an arrival at its end there is less left than of the others.
+        assert_eq!(by(Off::Interrupts, 5_100), None);
+        assert_eq!(by(Off::Preemption, 5_150), Some(3));
     }
 }

@@ -166,7 +166,8 @@ pub struct Timeline {
     now: Period,
     state: u8,
     step: Option<u32>,
-    unnamed: bool,
+    /// How many changes behind each other helpers have made, for whoever comes next.
+    unnamed: usize,
     /// Of what the running thread holds: [`PINNED`], [`REAL_TIME`].
     holds: u8,
     /// How often the running thread has begun to read under RCU since it was switched to.
@@ -213,7 +214,7 @@ impl Timeline {
             return;
         }
         (self.state, self.held) = (state, held);
-        self.unnamed = is_helper;
+        self.unnamed = if is_helper { self.unnamed + 1 } else { 0 };
         self.now.changes.push(Change {
             at,
             state,
@@ -250,11 +251,10 @@ impl Timeline {
     /// A function that is no helper runs.
     #[inline]
     pub fn name(&mut self, func: Func) {
-        if self.unnamed {
-            self.unnamed = false;
-            if let Some(last) = self.now.changes.last_mut() {
-                last.by = func;
-            }
+        if self.unnamed > 0 {
+            let own = self.now.changes.iter_mut().rev().take(self.unnamed);
+            own.for_each(|change| change.by = func);
+            self.unnamed = 0;
         }
     }
 
