@@ -13,7 +13,7 @@ const SAMPLES_MAX: u64 = 1_000_000_000_000;
 #[derive(Clone, Debug, Default, Args)]
 #[group(multiple = false)]
 pub struct ScaleArgs {
-    /// As large a share of what the suite's document took: 1 is all of it
+    /// Sample count, as a share of the document's own: 1 is all of it
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     scale: Option<f64>,
     /// As many samples (5000, 1e6), of each probe that takes them at an interval

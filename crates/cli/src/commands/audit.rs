@@ -27,9 +27,9 @@ docs/method/isolation.md has what came of it.
 Exit status: 0 all senders are told; 3 one is not, or Ctrl-C has ended it; 1 an
 error; 2 a wrong request.";
 
-/// List all that interrupted threads which were to be left alone (probes noise
-/// and tick), and which CPU and thread sent it: Punctual repeats the runs
-/// and watches each instruction
+/// List what interrupted threads that should run undisturbed (probes noise and
+/// tick), and which CPU and thread sent it: Punctual repeats the runs and
+/// watches each instruction
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Audit {

@@ -68,7 +68,7 @@ pub struct Gate {
     #[command(flatten)]
     what: WhatArgs,
     /// What is compared with: a name that `punctual baseline list` shows, a run, or a file of
-    /// `punctual export` (may be repeated). Without a suite, what it measured is measured
+    /// `punctual export` (may be repeated). Without a suite, its measurement is repeated
     #[arg(long, required = true, value_name = "NAME|RUN|FILE")]
     baseline: Vec<String>,
     /// While something is undecided, measure further seeds of both sides, for so long at most
