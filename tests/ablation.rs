@@ -79,7 +79,7 @@ fn a_planted_option_is_ranked_first_and_explained() {
     let page = fs::read_to_string(page).expect("the page");
     assert_has(
         &page,
-        &["Option by option", "ring_buffer_", "a test: do not trace"],
+        &["Option by option", "ring_buffer_", "do not trace (a test)"],
     );
 
     // The same as text, from the store; besides one that cannot be measured.
@@ -92,8 +92,9 @@ fn a_planted_option_is_ranked_first_and_explained() {
     let before = count();
     let told = [
         "1. planted (without boot arguments) buys ",
-        "a test: do not trace: holds",
-        "gone (debian-6.12-rt@6.12.1): undecided: ",
+        "do not trace (a test): holds",
+        "No effect shown; undecided: ",
+        ": gone (debian-6.12-rt@6.12.1)",
         "expected that version",
         "its kernel does not know the boot argument punctual_nonsense=1",
         "cannot be seen: virtual time has no frequency",

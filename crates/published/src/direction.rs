@@ -250,7 +250,7 @@ impl Statistic {
             Self::Mean => "average",
             Self::WorstMean => "average of the worst variant",
             Self::Max => "max",
-            Self::Arrival => "latest arrival",
+            Self::Arrival => "latest arrival, foretold",
             Self::Median => "median",
             Self::Last => "last",
             Self::Farthest => "farthest from nominal",

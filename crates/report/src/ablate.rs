@@ -204,7 +204,11 @@ impl Trial {
                 && is_of(&advice.probe, &row.row.probe)
                 && is_of(&advice.load, &row.row.load)
         };
-        let meant: Vec<&Row> = self.rows.iter().filter(is_meant).collect();
+        let mut meant: Vec<&Row> = self.rows.iter().filter(is_meant).collect();
+        // The latest of every arrival answers what the worst sample draws by lot.
+        let known = meant.iter().filter(|row| row.figure == Figure::Arrival);
+        let known: Vec<_> = known.map(|row| row.row.key()).collect();
+        meant.retain(|row| row.figure != Figure::Worst || !known.contains(&row.row.key()));
         let (wanted, opposite) = if advice.is_higher {
             (Verdict::Higher, Verdict::Lower)
         } else {

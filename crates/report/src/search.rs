@@ -3,7 +3,7 @@
 
 use punctual_model::Nanos;
 use punctual_search::minimise::{Confirmed, Find, Growth};
-use punctual_search::{Asked, Grammar, Program, Search, Seen, Stretch, c};
+use punctual_search::{Asked, Grammar, Merged, Program, Search, Seen, Stretch, c};
 use serde_json::{Value, json};
 
 use crate::block::{self, Block};
@@ -98,14 +98,40 @@ impl Told<'_> {
         } else {
             "an ordinary user"
         };
+        let others = self.others_searches();
         format!(
-            "{} ({}), seed {}: {} programs of system calls, {how}, as {who}; {} at which something \
-             was off",
+            "{} ({}), seed {}: {} programs of system calls, {how}, as {who}{others}; {} at which \
+             something was off",
             search.asked.kernel,
             self.preemption,
             search.asked.seed,
             thousands(search.candidates),
             counted(search.corpus.entries().len(), "place"),
+        )
+    }
+
+    /// `; and what 2 other searches have found (seeds 3, 4), of 960 programs`; nothing of none.
+    fn others_searches(&self) -> String {
+        let merged = &self.search.merged;
+        if merged.is_empty() {
+            return String::new();
+        }
+        let seed = |one: &Merged| {
+            let how = if one.random { " at random" } else { "" };
+            format!("{}{how}", one.seed)
+        };
+        let seeds: Vec<String> = merged.iter().map(seed).collect();
+        let candidates = merged.iter().map(|one| one.candidates).sum();
+        let word = if merged.len() == 1 {
+            "search has"
+        } else {
+            "searches have"
+        };
+        format!(
+            "; and what {} other {word} found (seed {}), of {} programs",
+            merged.len(),
+            seeds.join(", "),
+            thousands(candidates)
         )
     }
 
@@ -248,8 +274,11 @@ impl Told<'_> {
         let asked = &self.search.asked;
         [
             format!(
-                "Found by `punctual search` on {} ({}), seed {}:",
-                asked.kernel, self.preemption, asked.seed
+                "Found by `punctual search` on {} ({}), seed {}{}:",
+                asked.kernel,
+                self.preemption,
+                asked.seed,
+                self.others_searches()
             ),
             format!(
                 "{}, {}; {}.",
@@ -286,6 +315,7 @@ impl Told<'_> {
             "root": self.search.asked.root,
             "random": self.search.asked.random,
             "candidates": self.search.candidates,
+            "merged": self.search.merged,
             "finds": self.finds.iter().map(find).collect::<Vec<_>>(),
             "not_repeated": self.gone,
             "without_calls": self.without_calls,

@@ -75,6 +75,11 @@ impl Corpus {
     pub fn merge(&mut self, other: &Self) {
         for entry in &other.entries {
             self.take(&entry.program, entry.candidate, vec![entry.stretch.clone()]);
+            let is_it =
+                |own: &&mut Entry| (&own.program, &own.stretch) == (&entry.program, &entry.stretch);
+            if let Some(own) = self.entries.iter_mut().find(is_it) {
+                own.is_scaled |= entry.is_scaled;
+            }
         }
     }
 

@@ -127,6 +127,20 @@ pub struct Search {
     pub corpus: Corpus,
     /// Programs that have ended their guests, and how.
     pub killers: Vec<(String, String)>,
+    /// The searches that this one has taken over.
+    #[serde(default)]
+    pub merged: Vec<Merged>,
+}
+
+/// Another search of the same kernel, of which the finds were taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merged {
+    /// Its seed.
+    pub seed: u64,
+    /// Whether nothing evolved there.
+    pub random: bool,
+    /// How many candidates it had run.
+    pub candidates: u64,
 }
 
 impl Search {
@@ -137,6 +151,7 @@ impl Search {
             candidates: 0,
             corpus: Corpus::default(),
             killers: Vec::new(),
+            merged: Vec::new(),
         }
     }
 
@@ -179,6 +194,18 @@ impl Search {
         for killer in &other.killers {
             if !self.killers.contains(killer) {
                 self.killers.push(killer.clone());
+            }
+        }
+        let its = Merged {
+            seed: its.seed,
+            random: its.random,
+            candidates: other.candidates,
+        };
+        for one in other.merged.iter().chain([&its]) {
+            let is_it = |own: &&mut Merged| (own.seed, own.random) == (one.seed, one.random);
+            match self.merged.iter_mut().find(is_it) {
+                Some(own) => own.candidates = own.candidates.max(one.candidates),
+                None => self.merged.push(*one),
             }
         }
         Ok(())
@@ -346,6 +373,13 @@ mod tests {
         let (merged, candidates) = (one.corpus.clone(), one.candidates);
         one.merge(&other).unwrap();
         assert_eq!((&one.corpus, one.candidates), (&merged, candidates));
+        let taken = one.merged.iter().map(|one| (one.seed, one.candidates));
+        assert_eq!(taken.collect::<Vec<_>>(), [(2, 96)]);
+        // What was tried with larger numbers there is not tried again.
+        let scaled = |search: &Search| search.corpus.unscaled(usize::MAX).len();
+        let mut fresh = Search::new(asked(3));
+        fresh.merge(&other).unwrap();
+        assert_eq!(scaled(&fresh), scaled(&other));
         for change in [
             |asked: &mut Asked| asked.kernel = "k-rt".into(),
             |asked: &mut Asked| asked.boot = "preempt=full".into(),

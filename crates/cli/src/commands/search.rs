@@ -37,7 +37,7 @@ const EXAMPLES: &str = "\
 Examples:
   punctual search --kernel debian-6.12 --boot preempt=full --time 10m
   punctual search --kernel debian-6.12-rt --time 8h --root --jobs 2
-  punctual search --candidates 0 --from search-debian-6.12-* --into all
+  punctual search --candidates 0 --from search-debian-6.12-[0-9]* --into all
   punctual search --program 'create; lock-ranges *1024; unlock-range'
   punctual search --program 'fork *128' --boot preempt=full --confirm
   punctual search --kernel debian-6.12-rt --stressors clone,mremap,timerfd
@@ -102,6 +102,7 @@ pub struct Search {
         long,
         value_name = "DIR",
         num_args = 1..,
+        requires = "into",
         conflicts_with_all = ["random", "program", "stressors"]
     )]
     from: Vec<PathBuf>,

@@ -207,7 +207,7 @@ fn many_figures_of_one_measurement_are_one_entry() {
     assert_eq!(few.matches("buys 100 ns of switch").count(), 2, "{few}");
     let many = told(4);
     assert_eq!(many.matches("buys").count(), 1, "{many}");
-    assert_has(&many, &["; 100 to 100 ns of 7 figures more of it"]);
+    assert_has(&many, &["; 7 more of its figures by 100 ns"]);
 }
 
 #[test]

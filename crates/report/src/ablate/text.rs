@@ -126,9 +126,14 @@ pub fn changes<'a>(ablation: &Ablation, trial: &'a Trial) -> Vec<(&'a Row, Strin
     let entries = |group: Vec<&'a Row>| match group.as_slice() {
         [first, rest @ ..] if rest.len() >= LISTED => {
             let by = |row: &Row| exact(Nanos(row.by().0.abs()));
-            let least = rest.last().map_or_else(String::new, |row| by(row));
-            let more = format!("{}; {least} to {} ns of", told(first), by(rest[0]));
-            vec![(*first, format!("{more} {} figures more of it", rest.len()))]
+            let (most, least) = (by(rest[0]), by(rest[rest.len() - 1]));
+            let range = if most == least {
+                most
+            } else {
+                format!("{least} to {most}")
+            };
+            let more = format!("; {} more of its figures by {range} ns", rest.len());
+            vec![(*first, told(first) + &more)]
         }
         all => all.iter().map(|row| (*row, told(row))).collect(),
     };

@@ -94,12 +94,11 @@ struct Row {
 }
 
 impl Row {
-    /// What the rule found, as far as the figure is to be trusted.
-    fn found(&self, found: Found) -> Found {
-        match self.statistic {
-            Statistic::Arrival => as_far_as_foretold(found, &self.pair),
-            _ => found,
-        }
+    /// Whether what the rule found rests on less than a forecast has been wrong by: no further run
+    /// decides that.
+    fn is_too_close(&self, found: &Found) -> bool {
+        self.statistic == Statistic::Arrival
+            && as_far_as_foretold(*found, &self.pair).verdict != found.verdict
     }
 }
 
@@ -127,12 +126,15 @@ fn compared(
     let rule = Rule::default();
     let all: Vec<Pair> = compared.iter().map(|row| row.pair.clone()).collect();
     for (row, among) in compared.iter().zip(compare_rows(&all, &rule)) {
-        let among = row.found(among);
         let alone = if row.pair.is_identical {
             among
         } else {
-            row.found(compare(&row.pair.of, &row.pair.than, &rule))
+            compare(&row.pair.of, &row.pair.than, &rule)
         };
+        if row.is_too_close(&alone) {
+            judged.gap(format!("{}: closer than a forecast errs", row.text));
+            continue;
+        }
         let (text, says) = (&row.text, says(&alone));
         judged.push(
             part([&alone, &among], wanted, &rule),

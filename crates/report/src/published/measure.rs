@@ -114,8 +114,9 @@ pub fn by_run<'a>(
     Ok(runs)
 }
 
-/// What is compared of two subjects. A largest sample is drawn by lot, the latest of every arrival
-/// is not: it takes the sample's place where each run of both was watched.
+/// What is compared of two subjects. A largest sample is one draw of the moments of its run; the
+/// latest of every arrival looks at all of them, and takes its place where each run of both was
+/// watched. What a run did not meet is in neither.
 pub fn sharpest(measure: &Measure, columns: [&Column<'_>; 2], rows: &[&Measurement]) -> Measure {
     let mut watched = measure.clone();
     if measure.statistic == Statistic::Max {

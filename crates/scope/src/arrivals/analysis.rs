@@ -13,7 +13,7 @@ use super::steps::{Kind, Times, add_times};
 use super::stretch::{ROUNDING, Stretch, apart, before_last_look, stretches};
 use super::switch::{self, SCHEDULER};
 use super::tail::{Slope, Tail};
-use super::timeline::{AFTER_TICK, Came, Change, Look, Period, TICKED, USER};
+use super::timeline::{AFTER_TICK, Came, Change, Look, OFF, Period, TICKED, USER};
 use crate::guest_clock::GuestClock;
 use crate::names::{Func, Names};
 
@@ -101,18 +101,22 @@ struct About<'a> {
 }
 
 impl About<'_> {
-    /// How long each function ran between two positions, the sample's own interrupt apart.
-    fn add_times(&self, times: &mut Times<Func>, (from, to): (u64, u64)) {
+    /// What lies between two positions, the sample's own interrupt apart.
+    fn apart(&self, (from, to): (u64, u64)) -> [(u64, u64); 2] {
         let within = self
             .own
             .filter(|own| from <= own.0 && own.1 <= to + (own.1 - own.0));
-        let ranges = match within {
+        match within {
             // The stretch was told without it, and is so much longer.
             Some(own) => [(from, own.0), (own.1, to + (own.1 - own.0))],
             None => [(from, to), (to, to)],
-        };
+        }
+    }
+
+    /// How long each function ran between two positions, the sample's own interrupt apart.
+    fn add_times(&self, times: &mut Times<Func>, range: (u64, u64)) {
         let kind = |func| Kind::of(self.names.text(func));
-        for range in ranges {
+        for range in self.apart(range) {
             add_times(times, self.period.ran_in(range), range, kind);
         }
     }
@@ -355,10 +359,11 @@ impl Analysis {
         let ranges = spared.map_or(vec![whole], |one| looks::left(about.looks, one, whole));
         let (most, ran) = period.longest(&ranges)?;
         let off = run.off(from);
-        let own = period
-            .changes
-            .partition_point(|change| change.at < run.from);
-        let by = off.by(&period.changes[own..], whole).unwrap_or(run.by);
+        // Sections that have begun before it are cut off there.
+        let before = |change: &Change| change.at <= run.from && change.state & OFF == 0;
+        let open = period.changes.iter().rposition(before).unwrap_or(0);
+        let by = off.by(&period.changes[open..], &about.apart(whole));
+        let by = by.unwrap_or(run.by);
         let key = (off, by, most);
         let found = self.found.entry(key).or_insert_with(|| Found::of(0, state));
         found.count += 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where threads wait longest.
 
+use std::collections::BTreeMap;
+
 use punctual_model::Nanos;
 
 use super::path::State;
@@ -36,9 +38,9 @@ impl Off {
         }
     }
 
-    /// The function that switched it off for longest between two positions, of these changes;
-    /// none where it was never off.
-    pub fn by(self, changes: &[Change], (from, to): (u64, u64)) -> Option<Func> {
+    /// The function that kept it off for longest within some ranges, of these changes; none where
+    /// it was never off.
+    pub fn by(self, changes: &[Change], ranges: &[(u64, u64)]) -> Option<Func> {
         let bit = match self {
             Self::Interrupts => IRQS,
             Self::SoftInterrupts => SOFTIRQ,
@@ -46,26 +48,24 @@ impl Off {
             Self::NoPreemptionPoint => STUCK,
             Self::Ahead => AHEAD,
         };
-        let within = changes.iter().take_while(|change| change.at < to);
-        let mut began: Option<&Change> = None;
-        let mut longest: Option<(u64, Func)> = None;
-        let mut end = |began: &mut Option<&Change>, at: u64| {
-            if let Some(change) = began.take() {
-                let length = at.saturating_sub(change.at.max(from));
-                if length > longest.map_or(0, |(most, _)| most) {
-                    longest = Some((length, change.by));
-                }
-            }
+        let mut sums: BTreeMap<Func, u64> = BTreeMap::new();
+        let mut add = |began: &Change, end: u64| {
+            let length = |(from, to): &(u64, u64)| end.min(*to).saturating_sub(began.at.max(*from));
+            *sums.entry(began.by).or_default() += ranges.iter().map(length).sum::<u64>();
         };
-        for change in within {
-            if change.state & bit == 0 {
-                end(&mut began, change.at);
-            } else {
+        let mut began: Option<&Change> = None;
+        for change in changes {
+            if change.state & bit != 0 {
                 began.get_or_insert(change);
+            } else if let Some(begin) = began.take() {
+                add(begin, change.at);
             }
         }
-        end(&mut began, to);
-        longest.map(|(_, by)| by)
+        if let Some(begin) = began {
+            add(begin, u64::MAX);
+        }
+        let longest = sums.into_iter().max_by_key(|(by, sum)| (*sum, *by))?;
+        (longest.1 > 0).then_some(longest.0)
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_switched_it_off_for_longest_is_named_and_not_who_was_first() {
+    fn who_kept_it_off_for_longest_is_named_and_not_who_was_first() {
         let change = |at, state, by| Change {
             at,
             state,
@@ -159,7 +159,7 @@ mod tests {
             change(5_100, STUCK | PREEMPT, 4),
             change(5_200, 0, 3),
         ];
-        let by = |off: Off, from| off.by(&changes, (from, 5_200));
+        let by = |off: Off, from| off.by(&changes, &[(from, 5_200)]);
         assert_eq!(by(Off::Interrupts, 100), Some(4));
         assert_eq!(by(Off::Preemption, 100), Some(3));
         assert_eq!(by(Off::NoPreemptionPoint, 100), Some(1));
@@ -167,5 +167,14 @@ mod tests {
         // Of an arrival at its end there is less left than of the others.
         assert_eq!(by(Off::Interrupts, 5_100), None);
         assert_eq!(by(Off::Preemption, 5_150), Some(3));
+        // Without the interrupt of the sample itself, which does not come there.
+        let apart = [(100, 1_100), (5_100, 5_200)];
+        assert_eq!(Off::Interrupts.by(&changes, &apart), Some(2));
+        // Many short ones of one function are more than a long one of another.
+        let many: Vec<Change> = (0..200)
+            .map(|at| change(10 * at, if at % 2 == 0 { IRQS } else { 0 }, 7))
+            .chain([change(2_000, IRQS, 8), change(2_500, 0, 8)])
+            .collect();
+        assert_eq!(Off::Interrupts.by(&many, &[(0, 3_000)]), Some(7));
     }
 }
