@@ -367,8 +367,8 @@ fn searches_of_a_cluster_become_one() {
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     assert_eq!(places(&all), both, "of each place the longest of the two");
     // Another kernel's stretches are none of this one's.
+    let other = of("other");
     let foreign = [
-        "search",
         "--kernel",
         KERNELS[1],
         "--candidates",
@@ -376,6 +376,7 @@ fn searches_of_a_cluster_become_one() {
         "--from",
         &first,
     ];
+    let foreign = [&["search"], &foreign[..], &["--into", &other]].concat();
     let ended = scratch.run(&foreign);
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     assert_has(&ended.stderr, &["its kernel is \"debian-6.12\""]);

@@ -59,11 +59,19 @@ impl OfRun<'_> {
     /// Whether both runs measured the same to the last sample, and to the latest arrival if that
     /// is the figure: equal samples say nothing of arrivals between them.
     pub fn is_same(&self, other: &Self) -> bool {
+        self.value.to_bits() == other.value.to_bits() && self.has_samples_of(other)
+    }
+
+    /// Whether it is the same run once more.
+    fn is_again(&self, other: &Self) -> bool {
+        self.seed == other.seed && self.has_samples_of(other)
+    }
+
+    fn has_samples_of(&self, other: &Self) -> bool {
         let alike = |(one, other): (&&Recording, &&Recording)| {
             (one.count, one.sum, &one.histogram) == (other.count, other.sum, &other.histogram)
         };
-        self.value.to_bits() == other.value.to_bits()
-            && self.recordings.len() == other.recordings.len()
+        self.recordings.len() == other.recordings.len()
             && self.recordings.iter().zip(&other.recordings).all(alike)
     }
 
@@ -79,7 +87,8 @@ impl OfRun<'_> {
 pub fn independent(runs: Vec<OfRun<'_>>) -> Vec<OfRun<'_>> {
     let mut kept: Vec<OfRun<'_>> = Vec::new();
     for run in runs {
-        if !run.varies() || !kept.iter().any(|other| other.is_same(&run)) {
+        let is_known = |other: &OfRun<'_>| other.is_same(&run) || other.is_again(&run);
+        if !run.varies() || !kept.iter().any(is_known) {
             kept.push(run);
         }
     }
