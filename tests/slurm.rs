@@ -198,14 +198,7 @@ fn finished(scratch: &Scratch, more: &[&str]) -> BTreeMap<(String, u64), Vec<Str
 
 #[test]
 fn a_cluster_delivers_each_run_once_whatever_dies() {
-    if !root()
-        || !["slurmctld", "slurmd", "munged"]
-            .iter()
-            .all(|name| has(name))
-    {
-        return;
-    }
-    if !program("sbatch") {
+    if !has_slurm() {
         return;
     }
     let scratch = Scratch::with_new_cache();
@@ -294,7 +287,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
 /// Each node searches with a seed of its own, by an array of jobs; what they find is one search.
 #[test]
 fn searches_of_a_cluster_become_one() {
-    if !root() || !has("slurmctld") || !has("slurmd") || !has("munged") || !program("sbatch") {
+    if !has_slurm() {
         return;
     }
     let scratch = Scratch::new();
@@ -442,6 +435,12 @@ fn how_well_nodes_are_used() {
         "{}",
         fs::read_to_string(cluster.path("completed")).expect("a file")
     );
+}
+
+/// Whether a cluster can be started here, and jobs be put.
+fn has_slurm() -> bool {
+    let daemons = ["slurmctld", "slurmd", "munged"];
+    root() && daemons.iter().all(|name| has(name)) && program("sbatch")
 }
 
 /// Whether a daemon of Debian's packages is installed.

@@ -116,19 +116,19 @@ impl Told<'_> {
         if merged.is_empty() {
             return String::new();
         }
-        let seed = |one: &Merged| {
+        let own = |one: &Merged| {
             let how = if one.random { " at random" } else { "" };
             format!("{}{how}", one.seed)
         };
-        let seeds: Vec<String> = merged.iter().map(seed).collect();
+        let seeds: Vec<String> = merged.iter().map(own).collect();
         let candidates = merged.iter().map(|one| one.candidates).sum();
-        let word = if merged.len() == 1 {
-            "search has"
+        let (word, seed) = if merged.len() == 1 {
+            ("search has", "seed")
         } else {
-            "searches have"
+            ("searches have", "seeds")
         };
         format!(
-            "; and what {} other {word} found (seed {}), of {} programs",
+            "; and what {} other {word} found ({seed} {}), of {} programs",
             merged.len(),
             seeds.join(", "),
             thousands(candidates)
@@ -182,8 +182,12 @@ impl Told<'_> {
 
     /// What is no find, or that there is none.
     fn others(&self) -> Vec<Block> {
-        let none =
-            "There is no find: no program has shown its stretch again in a guest of its own.";
+        let are_tried = !self.gone.is_empty() || !self.without_calls.is_empty();
+        let none = if are_tried {
+            "There is no find: no program has shown its stretch again in a guest of its own."
+        } else {
+            "No program was tried in a guest of its own, so there is no find yet."
+        };
         let none = Block::Para(none.to_owned());
         let mut blocks: Vec<Block> = self.finds.is_empty().then_some(none).into_iter().collect();
         for own in self.without_calls {

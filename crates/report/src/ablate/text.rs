@@ -69,7 +69,7 @@ pub fn head(ablation: &Ablation) -> Vec<String> {
     };
     let mut said = vec![format!(
         "Base: {} {boot}; suite {}. Each option is compared with it, run by run; one in twenty such \
-         tables shows an effect that is none.",
+         tables shows an effect that is not there.",
         base.kernel, ablation.suite
     )];
     if ablation.is_interrupted {

@@ -127,15 +127,15 @@ pub fn by_run<'a>(
 /// latest of every arrival looks at all of them, and takes its place where each run of both was
 /// watched. What a run did not meet is in neither.
 pub fn sharpest(measure: &Measure, columns: [&Column<'_>; 2], rows: &[&Measurement]) -> Measure {
-    let mut watched = measure.clone();
-    if measure.statistic == Statistic::Max {
-        watched.statistic = Statistic::Arrival;
-    }
-    let is_known = |column| by_run(column, rows, watched.statistic).is_ok();
-    if columns.into_iter().all(is_known) {
-        watched
-    } else {
-        measure.clone()
+    let is_known = |column| by_run(column, rows, Statistic::Arrival).is_ok();
+    let is_watched = measure.statistic == Statistic::Max && columns.into_iter().all(is_known);
+    Measure {
+        statistic: if is_watched {
+            Statistic::Arrival
+        } else {
+            measure.statistic
+        },
+        ..measure.clone()
     }
 }
 
