@@ -279,6 +279,7 @@ fn commands_that_measure_many_look_at_every_arrival() {
     assert_eq!(verdict["verdict"], "fit", "{verdict:#}");
     bisect_shows_them(&scratch, &suite, &limits);
     series_has_them(&scratch, &suite);
+    a_gap_is_looked_at_once(&scratch, &limits);
     let options = "boot = \"trace_event=sched\"\n[[option]]\nname = \"planted\"\n\
                    without = \"trace_event=sched\"\n";
     let options = scratch.file("options.toml", options);
@@ -310,6 +311,21 @@ fn commands_that_measure_many_look_at_every_arrival() {
         number(&arrival["with_ns"]) < number(&arrival["base_ns"]),
         "{arrival:#}"
     );
+}
+
+/// An idle machine's samples do not show the path behind all of its time. Whoever watches the run
+/// again finds the same gap, so nobody does.
+fn a_gap_is_looked_at_once(scratch: &Scratch, limits: &str) {
+    let step = "[[step]]\nprobe = \"timer\"\nsamples = 40\n";
+    let idle = scratch.suite("idle", &["rt"], step);
+    let measured = json_of(&scratch.run(&["run", &idle, "--quiet", "--json"]));
+    let run = measured["runs"][0]["id"].as_str().unwrap();
+    let watched = "every arrival is watched";
+    for [has, not] in [[watched, "no such line"], ["undecided", watched]] {
+        let judged = scratch.run(&["judge", run, "--limits", limits, "--arrivals"]);
+        assert_ends(&judged, 5, &["not every arrival is known", has]);
+        assert!(!judged.stderr.contains(not), "{}", judged.stderr);
+    }
 }
 
 /// The newest release of a line, with both figures of each of its runs.

@@ -382,8 +382,8 @@ fn not_known(run: &mut Run, why: &str) {
     run.arrivals.extend(open);
 }
 
-/// The recordings of a run whose arrivals are not known yet, or by fewer aims; an error is why
-/// they cannot be told.
+/// The recordings of a run that were not watched yet, or not with so many aims; an error is why
+/// they cannot be. One with a gap was watched: the same run has the same gap the next time.
 fn to_watch(run: &Run, aims: usize) -> Result<Vec<usize>, ScopeError> {
     let mut recordings = chosen(run, &Wanted::default())?;
     let is_program = |one: &usize| run.recordings[*one].key.probe == "app";
@@ -401,7 +401,7 @@ fn to_watch(run: &Run, aims: usize) -> Result<Vec<usize>, ScopeError> {
             0
         };
         let known = run.arrivals_of(recording);
-        known.is_none_or(|known| known.gap.is_some() || known.aims < needs)
+        known.is_none_or(|known| known.aims < needs)
     });
     Ok(recordings)
 }
