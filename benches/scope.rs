@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope costs, in time and memory: the plain run, the run with a plugin that watches
-//! next to nothing, a story of many samples, and the survey, in turns.
+//! next to nothing, a story of many samples, the survey, every arrival, and every arrival with ten
+//! aimed samples, in turns.
 //!
 //! `cargo bench -p punctual-benches --bench scope`, after `./build` and
 //! `punctual kernel fetch debian-6.12`.
@@ -25,7 +26,7 @@ fn main() -> Result<()> {
     let suite = scratch.file("scope.toml", suite);
     let run = ["run", &suite, "--kernel", "debian-6.12"];
     let last = (SAMPLES - 1).to_string();
-    let commands: [(&str, &[&str]); 4] = [
+    let commands: [(&str, &[&str]); 6] = [
         ("punctual run", &run),
         (
             "explain, the last sample",
@@ -36,6 +37,11 @@ fn main() -> Result<()> {
             &["explain", "r1", "--worst", "100"],
         ),
         ("survey", &["survey", "r1"]),
+        ("arrivals", &["arrivals", "r1", "--again"]),
+        (
+            "arrivals, ten aims",
+            &["arrivals", "r1", "--again", "--aim", "10"],
+        ),
     ];
     // What is made once and kept: the booted guest, its symbols.
     time(&mut scratch.punctual(&run))?;
