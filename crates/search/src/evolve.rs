@@ -18,6 +18,9 @@ const OWN: u8 = 3;
 /// By how much numbers are scaled up where it is tried whether a stretch grows with them.
 const LARGER: u64 = 16;
 
+/// How many things deep what a call needs is made.
+const NESTED: usize = 4;
+
 /// A change of one call, which is of this kind.
 type Change<'a> = &'a dyn Fn(&mut Call, &Kind);
 
@@ -30,6 +33,8 @@ pub struct Evolution<'a> {
     seed: u64,
     /// The programs of the corpus, the best first.
     parents: Vec<Program>,
+    /// The first candidates: each kind by itself. None where nothing evolves.
+    sweep: Vec<Program>,
 }
 
 impl<'a> Evolution<'a> {
@@ -54,12 +59,55 @@ impl<'a> Evolution<'a> {
                 .is_some_and(|own| own.kind(&kind.name).is_some())
         };
         let kinds: Vec<&Kind> = grammar.kinds().filter(may).collect();
-        Self {
+        let mut evolution = Self {
             own: kinds.iter().copied().filter(is_own).collect(),
             kinds,
             grammar,
             seed: asked.seed,
             parents,
+            sweep: Vec::new(),
+        };
+        if !asked.random {
+            evolution.sweep = evolution.each_alone();
+        }
+        evolution
+    }
+
+    /// Each kind of call by itself, the user's own kinds first: with its largest size, as often as
+    /// it may be, behind what it needs, which is made once, and in a second program as often as it
+    /// may be. Most stretches that are known to grow need no more than that.
+    fn each_alone(&self) -> Vec<Program> {
+        let mut made: Vec<Program> = Vec::new();
+        for kind in self.own.iter().chain(&self.kinds) {
+            for is_often in [false, true] {
+                let mut calls = Vec::new();
+                for need in kind.needs() {
+                    self.provide(need, is_often, NESTED, &mut calls);
+                }
+                calls.push(largest(kind, true));
+                let mut program = Program { calls };
+                restrain(&mut program);
+                if !made.contains(&program) {
+                    made.push(program);
+                }
+            }
+        }
+        made
+    }
+
+    /// Makes a thing behind what is needed for it, unless it is there.
+    fn provide(&self, need: &str, is_often: bool, depth: usize, calls: &mut Vec<Call>) {
+        let makes = |kind: &Kind| kind.makes.iter().any(|made| made == need);
+        let is_there = |call: &Call| self.grammar.kind(&call.name).is_some_and(makes);
+        if depth == 0 || calls.iter().any(is_there) {
+            return;
+        }
+        let able = self.kinds.iter().filter(|kind| makes(kind));
+        if let Some(maker) = able.min_by_key(|kind| kind.needs().count()) {
+            for inner in maker.needs() {
+                self.provide(inner, is_often, depth - 1, calls);
+            }
+            calls.push(largest(maker, is_often));
         }
     }
 
@@ -69,6 +117,9 @@ impl<'a> Evolution<'a> {
         // What there is without any program is known from the first one on.
         if number == 0 {
             return Program::default();
+        }
+        if let Some(program) = self.sweep.get(number as usize - 1) {
+            return program.clone();
         }
         let mut program = if self.parents.is_empty() || rng.u64(..AFRESH) == 0 {
             self.afresh(&mut rng)
@@ -253,6 +304,16 @@ impl<'a> Evolution<'a> {
     }
 }
 
+/// A call of this kind with its largest size, once or as often as it may be.
+fn largest(kind: &Kind, is_often: bool) -> Call {
+    Call {
+        name: kind.name.clone(),
+        size: kind.size.map(|(_, most)| most),
+        times: if is_often { kind.times.1 } else { kind.times.0 },
+        body: Vec::new(),
+    }
+}
+
 /// A call of this kind, with numbers by chance.
 fn of_kind(kind: &Kind, rng: &mut Rng) -> Call {
     Call {
@@ -383,5 +444,39 @@ mod tests {
         let evolution = Evolution::new(&grammar, &asked(true), &corpus);
         let all = (0..2_000).map(|number| evolution.candidate(number).to_string());
         assert!(all.filter(|text| text.contains("lock-all")).count() > 5);
+    }
+
+    #[test]
+    fn each_kind_is_first_tried_by_itself_as_large_as_it_goes() {
+        let own = "[[call]]\nname = \"mine\"\ndoes = \"\"\nsyscall = \"close\"\n";
+        let grammar = Grammar::default().with(Grammar::parse(own).unwrap());
+        let first = |asked: &Asked| {
+            let evolution = Evolution::new(&grammar, asked, &Corpus::default());
+            let texts = (0..500).map(|number| evolution.candidate(number).to_string());
+            texts.collect::<Vec<_>>()
+        };
+        let mut user = asked(false);
+        user.grammar = own.to_owned();
+        let all = first(&user);
+        // What there is without any call, then the user's own.
+        assert_eq!(all[..2], ["", "mine *1024"]);
+        for known in [
+            "create; lock-ranges *65536",
+            "create *4096; lock-ranges *65536",
+            "fork *256",
+            "uring 4096; uring-buffers 16777216 *32",
+        ] {
+            assert!(all.contains(&known.to_owned()), "{known}: {all:#?}");
+        }
+        let [of_user, of_root] = [false, true].map(|root| {
+            let all = first(&Asked { root, ..user.clone() });
+            let count = |kind: &str| all.iter().filter(|text| text.contains(kind)).count();
+            ["perf-clock *512", "lock-all"].map(count)
+        });
+        assert_eq!(of_user, [0, 0]);
+        assert!(of_root.iter().all(|count| *count > 0), "{of_root:?}");
+        // Chance alone is to be compared with.
+        user.random = true;
+        assert!(!first(&user).contains(&"fork *256".to_owned()));
     }
 }
