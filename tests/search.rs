@@ -147,7 +147,7 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
         scratch.file(&format!("found/worst-{number:02}.toml"), "");
     }
     let words = ["search", "--quiet", "--json", "--kernel", "quadratic"];
-    let limits = ["--candidates", "96", "--top", "1", "--jobs", "2"];
+    let limits = ["--candidates", "48", "--top", "1", "--jobs", "2"];
     let more = [
         "--grammar",
         &grammar,

@@ -75,10 +75,13 @@ impl<'a> Evolution<'a> {
 
     /// Each kind of call by itself, the user's own kinds first: with its largest size, as often as
     /// it may be, behind what it needs, which is made once, and in a second program as often as it
-    /// may be. Most stretches that are known to grow need no more than that.
+    /// may be. Most stretches that are known to grow need no more than that. The seed decides
+    /// their order, since what one leaves behind may be seen by the next.
     fn each_alone(&self) -> Vec<Program> {
+        let mut kinds = self.kinds.clone();
+        Rng::with_seed(mixed(self.seed, 0)).shuffle(&mut kinds);
         let mut made: Vec<Program> = Vec::new();
-        for kind in self.own.iter().chain(&self.kinds) {
+        for kind in self.own.iter().chain(&kinds) {
             for is_often in [false, true] {
                 let mut calls = Vec::new();
                 for need in kind.needs() {

@@ -73,6 +73,9 @@ pub enum Order {
     Quadratic,
     /// By more.
     MoreThanQuadratic,
+    /// It takes the program's own number: half of it does far less, and twice as much does no
+    /// more.
+    Threshold,
     /// It is shorter with a larger number: what ran before in its guest matters, too.
     Irregular,
     /// Too few lengths are known.
@@ -80,9 +83,25 @@ pub enum Order {
 }
 
 impl Order {
-    /// Of lengths by numbers that double: what the largest ones show, where what is constant
-    /// weighs least.
-    fn of(lengths: &[(u64, i64)]) -> Self {
+    /// Of lengths by numbers that double, of which `own` is the program's. What the largest ones
+    /// up to there show counts, because what is constant weighs least in them; above it a limit
+    /// may be met.
+    fn of(lengths: &[(u64, i64)], own: u64) -> Self {
+        let up_to = lengths.partition_point(|(number, _)| *number <= own);
+        let (up_to, above) = lengths.split_at(up_to);
+        let order = Self::up_to(up_to);
+        let flat = |by: i64| move |(_, length): &(u64, i64)| (length - by).abs() * 10 < by;
+        match (order, up_to) {
+            (Self::MoreThanQuadratic | Self::Unknown, [.., (_, short), (_, long)])
+                if short * 4 < *long && !above.is_empty() && above.iter().all(flat(*long)) =>
+            {
+                Self::Threshold
+            }
+            _ => order,
+        }
+    }
+
+    fn up_to(lengths: &[(u64, i64)]) -> Self {
         let [.., (small, short), (large, long)] = lengths else {
             return Self::Unknown;
         };
@@ -114,6 +133,7 @@ impl Order {
             Self::MoreThanLinear => "grows more than linearly",
             Self::Quadratic => "grows quadratically",
             Self::MoreThanQuadratic => "grows more than quadratically",
+            Self::Threshold => "has a threshold",
             Self::Irregular => "varies",
             Self::Unknown => "growth unknown",
         }
@@ -121,7 +141,10 @@ impl Order {
 
     /// Whether it grows.
     pub fn grows(self) -> bool {
-        !matches!(self, Self::None | Self::Irregular | Self::Unknown)
+        !matches!(
+            self,
+            Self::None | Self::Threshold | Self::Irregular | Self::Unknown
+        )
     }
 }
 
@@ -314,12 +337,9 @@ impl Shrinking<'_> {
                 let lengths = self.lengths(&programs)?;
                 let lengths = scaled.into_iter().zip(lengths);
                 let lengths: Vec<(u64, i64)> = lengths.collect();
-                // Above the program's own number a limit may be met: what it is up to there counts.
-                let up_to = lengths.iter().filter(|(value, _)| *value <= number);
-                let up_to: Vec<(u64, i64)> = up_to.copied().collect();
                 all.push(Growth {
                     with: format!("{what} of {}", own.name),
-                    order: Order::of(&up_to),
+                    order: Order::of(&lengths, number),
                     lengths,
                 });
             }
@@ -410,7 +430,7 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_the_largest_numbers() {
-        let order = |lengths: &[(u64, i64)]| Order::of(lengths);
+        let order = |lengths: &[(u64, i64)]| Order::of(lengths, 512);
         assert_eq!(order(&[(1, 500), (2, 510), (4, 505)]), Order::None);
         assert_eq!(order(&[(1, 900), (64, 1_000), (128, 2_000)]), Order::Linear);
         assert_eq!(order(&[(256, 100), (512, 400)]), Order::Quadratic);
@@ -419,6 +439,16 @@ mod tests {
         assert_eq!(order(&[(1, 900), (2, 300), (4, 900)]), Order::Irregular);
         assert_eq!(order(&[(512, 150)]), Order::Unknown);
         assert_eq!(order(&[(256, 0), (512, 150)]), Order::Unknown);
+        // Twice as much does no more: the number is needed, and nothing grows with it.
+        for half in [0, 10] {
+            let lengths = [(256, half), (512, 1_000), (1_024, 1_010), (2_048, 990)];
+            assert_eq!(order(&lengths), Order::Threshold);
+        }
+        let growing = [(256, 100), (512, 900), (1_024, 8_000)];
+        assert_eq!(order(&growing), Order::MoreThanQuadratic);
+        // A limit is met above.
+        let limited = [(256, 500), (512, 1_000), (1_024, 1_000)];
+        assert_eq!(order(&limited), Order::Linear);
     }
 
     #[test]
