@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use punctual_tests::{KERNELS, Scratch, assert_ends, assert_has, json};
+use punctual_tests::{KERNELS, Scratch, assert_ends, assert_has, json, schema};
 use serde_json::Value;
 
 /// The base records what its scheduler does; to go without is what is planted.
@@ -130,4 +130,47 @@ fn a_planted_option_is_ranked_first_and_explained() {
     }
     let no_kernel = scratch.run(&["ablate", "--options", &more]);
     assert_ends(&no_kernel, 2, &["expected one --kernel"]);
+}
+
+/// What `sh` sets up in the guest: the kernel's tracer makes each wake-up longer, a command that
+/// does nothing does not, and one that fails is no option without effect.
+#[test]
+fn what_is_set_up_in_the_guest_is_an_option() {
+    let scratch = Scratch::new();
+    let suite = scratch.suite(
+        "short",
+        &["rt"],
+        "[[step]]\nprobe = \"timer\"\nsamples = 60\n",
+    );
+    let tracing = "/sys/kernel/tracing";
+    let options = format!(
+        "[[option]]\nname = \"nothing\"\nsetup = \"true\"\n\
+         [[option]]\nname = \"wrong\"\nsetup = \"echo 1 > /proc/sys/no-such-file\"\n\
+         [[option]]\nname = \"tracing\"\nsetup = \"mount -t tracefs none {tracing} && \
+         echo 1 > {tracing}/events/sched/enable\"\n"
+    );
+    let options = scratch.file("options.toml", options);
+    let words = [
+        "ablate", "--kernel", KERNELS[1], "--suite", &suite, "--quiet",
+    ];
+    let more = ["--options", &options, "--json", "--no-explain"];
+    let ended = scratch.run(&[&words[..], &more].concat());
+    assert_ends(&ended, 3, &[]);
+    let found = json(&ended);
+    schema::check("ablation", &found).unwrap();
+    let tried = found["options"].as_array().expect("options").iter();
+    let of = |name: &str| {
+        let mut tried = tried.clone();
+        tried.find(|one| one["names"][0] == name).expect("a trial")
+    };
+    let median = |name: &str| {
+        let mut figures = of(name)["figures"].as_array().expect("figures").iter();
+        let median = figures.find(|one| one["figure"] == "median");
+        median.unwrap_or_else(|| panic!("{found:#}")).clone()
+    };
+    assert_eq!(median("tracing")["verdict"]["verdict"], "higher");
+    assert_ne!(median("nothing")["verdict"]["verdict"], "higher");
+    assert_eq!(median("nothing")["load"], "setup");
+    let gap = of("wrong")["gap"].as_str().expect("why");
+    assert_has(gap, &["could not be measured", "no-such-file"]);
 }

@@ -37,13 +37,15 @@ pub struct Ablation {
     pub is_interrupted: bool,
 }
 
-/// A kernel with boot arguments.
+/// A kernel with boot arguments, and what is set up in its guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     /// The kernel.
     pub kernel: String,
     /// Its boot arguments.
     pub boot: String,
+    /// What `sh` runs in the guest before anything is measured; may be empty.
+    pub setup: String,
 }
 
 /// An option, or two, that was tried.
@@ -53,6 +55,8 @@ pub struct Trial {
     pub names: Vec<String>,
     /// The kernel and the boot arguments with it.
     pub side: Side,
+    /// The runs with it, by their ids.
+    pub runs: Vec<String>,
     /// What is said of it.
     pub advice: Option<Advice>,
     /// Each figure of each measurement.
@@ -281,7 +285,8 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
         .iter()
         .chain(base)
         .find(|run| run.state != State::Finished)
-        .map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)));
+        .map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)))
+        .or_else(|| unmeasured(runs, base));
     let (own_matrix, base_matrix) = (Matrix::new(runs), Matrix::new(base));
     let rows = match (own_matrix.columns.first(), base_matrix.columns.first()) {
         (Some(own), Some(other)) if gap.is_none() => rows(&base_matrix.rows, own, other, rule),
@@ -290,12 +295,31 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
     Trial {
         names,
         side,
+        runs: runs.iter().map(|run| run.id.clone()).collect(),
         advice: None,
         unknown: unknown(runs),
         rows,
         gap,
         why: None,
     }
+}
+
+/// What one of these runs could not measure and the base could, and why.
+fn unmeasured(runs: &[Run], base: &[Run]) -> Option<String> {
+    let of_base: Vec<u32> = base
+        .iter()
+        .flat_map(|run| run.unsupported.iter().map(|one| one.step))
+        .collect();
+    let own = runs.iter().flat_map(|run| {
+        let all = run.unsupported.iter();
+        all.map(move |one| (run, one))
+    });
+    let mut own = own.filter(|(_, one)| !of_base.contains(&one.step));
+    let (run, one) = own.next()?;
+    Some(format!(
+        "{} (seed {}): {} / {} could not be measured: {}",
+        run.id, run.seed, one.probe, one.load, one.reason
+    ))
 }
 
 /// How many figures of these runs, all of one subject, a trial compares.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 use punctual_kernels::build::Setting;
+use punctual_model::plan::{Count, IDLE, Load, Plan, Worker};
 use serde::Deserialize;
 
 use crate::data_files::{self, wrong};
@@ -48,6 +49,9 @@ pub struct OptionSpec {
     /// Options of the kernel's configuration: it is built from its source with these.
     #[serde(default)]
     pub set: Vec<Setting>,
+    /// What `sh` runs in the guest before anything is measured, as root.
+    #[serde(default)]
+    pub setup: String,
     /// Who advises it, and what is said of it.
     pub advice: Option<Advice>,
     /// Why it is not tried: nothing that can be measured here would show it.
@@ -82,6 +86,15 @@ pub enum Expects {
     Higher,
 }
 
+impl Options {
+    /// Whether any of them sets something up in the guest: then the base, too, has a command that
+    /// runs there first.
+    pub fn has_setup(&self) -> bool {
+        let mut all = self.options.iter();
+        all.any(|option| !option.setup.trim().is_empty())
+    }
+}
+
 impl OptionSpec {
     /// Whether it can be tried.
     pub fn is_tried(&self) -> bool {
@@ -107,6 +120,44 @@ impl OptionSpec {
         }
         words.extend(self.boot.split_whitespace());
         Ok(words.join(" "))
+    }
+}
+
+/// The load that an idle step has where an option has a `setup`.
+const SETUP: &str = "setup";
+
+/// Has each load of a plan run this command first, and wait: where it fails, there is no load.
+///
+/// The worker beats from then on, as each worker of a load must do something while samples are
+/// taken. So the base of an option has it, too, with nothing to run: `:`.
+pub fn set_up(plan: &mut Plan, command: &str) {
+    let beat = "mkfifo beat && exec 3<>beat && while echo; do read -t 0.02 beat <&3; done";
+    let worker = Worker {
+        run: ["sh", "-c", &format!("{{ {command}\n}} && {beat}")]
+            .map(str::to_owned)
+            .to_vec(),
+        cpus: None,
+        needs: Vec::new(),
+        pause_ms: 0,
+        limit_ms: 0,
+        endless: true,
+        ignore_status: false,
+        unit: "beats".to_owned(),
+        count: Count::Lines,
+    };
+    for step in plan.steps.iter_mut().filter(|step| step.load == IDLE) {
+        SETUP.clone_into(&mut step.load);
+        plan.loads.entry(SETUP.to_owned()).or_insert_with(|| Load {
+            summary: "nothing but what is set up before".to_owned(),
+            mix: Vec::new(),
+            programs: Vec::new(),
+            disk: false,
+            kernel_source: false,
+            workers: Vec::new(),
+        });
+    }
+    for load in plan.loads.values_mut() {
+        load.workers.push(worker.clone());
     }
 }
 
@@ -149,11 +200,12 @@ fn check(options: &Options) -> Result<(), String> {
             return Err(format!("option \"{name}\" is there twice"));
         }
         let differs = option.kernel.is_some()
-            || !(option.boot.is_empty() && option.without.is_empty() && option.set.is_empty());
+            || !(option.boot.is_empty() && option.without.is_empty() && option.set.is_empty())
+            || !option.setup.trim().is_empty();
         if differs == option.untold.is_some() {
             return Err(format!(
-                "option \"{name}\": expected what differs (boot, without, kernel, set), or why it \
-                 is not tried (untold), and not both"
+                "option \"{name}\": expected what differs (boot, without, kernel, set, setup), or \
+                 why it is not tried (untold), and not both"
             ));
         }
     }

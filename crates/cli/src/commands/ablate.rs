@@ -42,6 +42,9 @@ A file of options has as many of these as it takes:
   [[option]]
   name = \"RT\"
   kernel = \"debian-6.12-rt\"   # instead of the base's
+  [[option]]
+  name = \"timers stay\"
+  setup = \"sysctl -w kernel.timer_migration=0\"  # sh runs it in the guest first
 
 Each is measured with the same seeds as the base, and compared as `punctual
 compare` does. What changes most comes first, with the path that it takes away
@@ -113,7 +116,11 @@ impl Ablate {
             suite,
             rule: rule_of_each(tried),
             options,
-            base: Side { kernel, boot },
+            base: Side {
+                kernel,
+                boot,
+                setup: String::new(),
+            },
         };
         let Some(sides) = self.sides(&experiment)? else {
             return Ok(ExitStatus::Incomplete);
@@ -328,6 +335,13 @@ impl Ablate {
             say!("{told}");
         }
         self.take(side);
+        let set_up;
+        let plans = if experiment.options.has_setup() {
+            set_up = plans.set_up(&side.setup);
+            &set_up
+        } else {
+            plans
+        };
         let prepared = match self.measure.prepare(&experiment.what, &experiment.suite) {
             Err(why) if is_of_kernel(&why) => return Ok(Measured::Gap(format!("{why:#}"))),
             prepared => prepared?,
@@ -347,11 +361,7 @@ impl Ablate {
         let cancel = interrupt::flag()?;
         let count = if self.no_explain { 0 } else { self.explain };
         for trial in ablation.trials.iter_mut().take(count) {
-            let is_own = |run: &&Run| {
-                let subject = &run.subject;
-                (&subject.kernel, subject.boot.as_str())
-                    == (&trial.side.kernel, trial.side.boot.trim())
-            };
+            let is_own = |run: &&Run| trial.runs.contains(&run.id);
             let own: Vec<Run> = runs.iter().filter(is_own).cloned().collect();
             let Some(asked) = trial.asked(&own, base) else {
                 continue;
@@ -379,6 +389,8 @@ fn of_options(base: &Side, options: &[&OptionSpec]) -> Result<Side> {
     for option in options {
         side.boot = option.boot_with(&side.boot)?;
         side.kernel = option.kernel.clone().unwrap_or(side.kernel);
+        let both = [side.setup.as_str(), &option.setup];
+        side.setup = both.map(str::trim).join("\n").trim().to_owned();
     }
     Ok(side)
 }

@@ -23,7 +23,7 @@ pub fn ablation_json(ablation: &Ablation) -> Value {
 }
 
 fn side(side: &Side) -> Value {
-    json!({ "kernel": side.kernel, "boot": side.boot })
+    json!({ "kernel": side.kernel, "boot": side.boot, "setup": side.setup })
 }
 
 fn advice(advice: &Advice) -> Value {
@@ -40,6 +40,7 @@ fn trial(ablation: &Ablation, one: &Trial) -> Value {
     json!({
         "names": one.names,
         "subject": side(&one.side),
+        "runs": one.runs,
         "gap": one.gap,
         "unknown": one.unknown,
         "identical": one.is_identical(),

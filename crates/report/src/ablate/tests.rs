@@ -29,6 +29,7 @@ fn side(boot: &str) -> Side {
     Side {
         kernel: BASE.into(),
         boot: boot.into(),
+        setup: String::new(),
     }
 }
 

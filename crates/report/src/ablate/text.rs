@@ -92,6 +92,9 @@ pub fn called(trial: &Trial, ablation: &Ablation) -> String {
             boot => boot.to_owned(),
         });
     }
+    if side.setup != base.setup {
+        parts.push(side.setup.clone());
+    }
     parts.retain(|part| *part != name);
     if parts.is_empty() {
         return name;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Plan};
-use punctual_runner::{loads, suites};
+use punctual_runner::{loads, options, suites};
 
 use super::MeasureArgs;
 use super::bench::Bench;
@@ -33,6 +33,20 @@ impl Plans {
     /// The first of them, in TOML.
     pub fn first_toml(&self) -> String {
         self.plans.first().map_or_else(String::new, Plan::to_toml)
+    }
+
+    /// The same, with this command in each guest before anything is measured; without one, with
+    /// one that does nothing.
+    pub fn set_up(&self, command: &str) -> Self {
+        let command = if command.is_empty() { ":" } else { command };
+        let mut plans = self.plans.clone();
+        plans
+            .iter_mut()
+            .for_each(|plan| options::set_up(plan, command));
+        Self {
+            plans,
+            pooled: self.pooled,
+        }
     }
 
     /// Whether the runs are shards of one measurement: their number is given by its size.
