@@ -7,7 +7,7 @@ mod text;
 
 use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, fate, is_identical};
 use punctual_model::run::State;
-use punctual_model::{Nanos, Recording, Run};
+use punctual_model::{Nanos, Reason, Recording, Run};
 
 use crate::arrivals::as_far_as_foretold;
 use crate::asked::{Asked, middle_run};
@@ -44,7 +44,7 @@ pub struct Side {
     pub kernel: String,
     /// Its boot arguments.
     pub boot: String,
-    /// What `sh` runs in the guest before anything is measured; may be empty.
+    /// What `sh` runs in the guest as each step begins; may be empty.
     pub setup: String,
 }
 
@@ -286,7 +286,7 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
         .chain(base)
         .find(|run| run.state != State::Finished)
         .map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)))
-        .or_else(|| unmeasured(runs, base));
+        .or_else(|| unmeasured(runs, base, &side));
     let (own_matrix, base_matrix) = (Matrix::new(runs), Matrix::new(base));
     let rows = match (own_matrix.columns.first(), base_matrix.columns.first()) {
         (Some(own), Some(other)) if gap.is_none() => rows(&base_matrix.rows, own, other, rule),
@@ -305,7 +305,7 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
 }
 
 /// What one of these runs could not measure and the base could, and why.
-fn unmeasured(runs: &[Run], base: &[Run]) -> Option<String> {
+fn unmeasured(runs: &[Run], base: &[Run], side: &Side) -> Option<String> {
     let of_base: Vec<u32> = base
         .iter()
         .flat_map(|run| run.unsupported.iter().map(|one| one.step))
@@ -316,9 +316,17 @@ fn unmeasured(runs: &[Run], base: &[Run]) -> Option<String> {
     });
     let mut own = own.filter(|(_, one)| !of_base.contains(&one.step));
     let (run, one) = own.next()?;
+    let why = match &one.reason {
+        Reason::NotLoaded { worker, why, detail }
+            if !side.setup.is_empty() && worker.contains(&side.setup) =>
+        {
+            format!("its setup {why}: {detail}")
+        }
+        reason => reason.to_string(),
+    };
     Some(format!(
-        "{} (seed {}): {} / {} could not be measured: {}",
-        run.id, run.seed, one.probe, one.load, one.reason
+        "{} (seed {}): {} / {} could not be measured: {why}",
+        run.id, run.seed, one.probe, one.load
     ))
 }
 

@@ -27,6 +27,9 @@ pub struct Options {
     /// Boot arguments that all have, the base included.
     #[serde(default)]
     pub boot: String,
+    /// Programs of this machine that each guest gets, besides the suite's: for `setup`.
+    #[serde(default)]
+    pub programs: Vec<String>,
     /// The options.
     #[serde(rename = "option", default)]
     pub options: Vec<OptionSpec>,
@@ -49,7 +52,7 @@ pub struct OptionSpec {
     /// Options of the kernel's configuration: it is built from its source with these.
     #[serde(default)]
     pub set: Vec<Setting>,
-    /// What `sh` runs in the guest before anything is measured, as root.
+    /// What `sh` runs in the guest as each step begins, as root.
     #[serde(default)]
     pub setup: String,
     /// Who advises it, and what is said of it.
@@ -126,7 +129,7 @@ impl OptionSpec {
 /// The load that an idle step has where an option has a `setup`.
 const SETUP: &str = "setup";
 
-/// Has each load of a plan run this command first, and wait: where it fails, there is no load.
+/// Has each load of a plan wait for this command first: where it fails, there is no load.
 ///
 /// The worker beats from then on, as each worker of a load must do something while samples are
 /// taken. So the base of an option has it, too, with nothing to run: `:`.

@@ -109,7 +109,8 @@ impl Ablate {
         self.measure.check()?;
         let (kernel, boot) = self.measure.take_base()?;
         let boot = format!("{} {boot}", options.boot).trim().to_owned();
-        let suite = self.measure.suite(&what)?;
+        let mut suite = self.measure.suite(&what)?;
+        suite.programs.extend(options.programs.iter().cloned());
         let tried = options.options.iter().filter(|one| one.is_tried()).count();
         let experiment = Experiment {
             what,
