@@ -50,6 +50,9 @@ pub struct Kind {
     /// A thing that is gone afterwards.
     #[serde(default)]
     pub takes: Option<String>,
+    /// A call that must come first, besides those that make what it needs.
+    #[serde(default)]
+    pub after: Option<String>,
     /// The range of its size, if it has one.
     #[serde(default)]
     pub size: Option<(u64, u64)>,

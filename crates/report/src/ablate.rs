@@ -113,8 +113,10 @@ pub struct Row {
 /// What came of advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It does what it is said to, in some row that is meant.
+    /// It does what it is said to in some row that is meant, and the opposite in none.
     Holds,
+    /// It does what it is said to in some row, and the opposite in another.
+    InPart,
     /// It does the opposite in some row, and what it is said to in none.
     Opposite,
     /// It does not: an effect that is worth finding is excluded in each row.
@@ -128,6 +130,7 @@ impl Outcome {
     pub fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
+            Self::InPart => "holds in part, and elsewhere the opposite is so",
             Self::Opposite => "does not hold: the opposite is so",
             Self::DoesNotHold => "does not hold",
             Self::Undecided => "undecided",
@@ -222,6 +225,8 @@ impl Trial {
         Some(
             if self.gap.is_some() || meant.is_empty() || !self.unknown.is_empty() {
                 Outcome::Undecided
+            } else if any(wanted) && any(opposite) {
+                Outcome::InPart
             } else if any(wanted) {
                 Outcome::Holds
             } else if any(opposite) {

@@ -33,7 +33,7 @@ pub struct Evolution<'a> {
     seed: u64,
     /// The programs of the corpus, the best first.
     parents: Vec<Program>,
-    /// The first candidates: each kind by itself. None where nothing evolves.
+    /// The first candidates: each kind by itself. Empty where nothing evolves.
     sweep: Vec<Program>,
 }
 
@@ -74,8 +74,8 @@ impl<'a> Evolution<'a> {
     }
 
     /// Each kind of call by itself, the user's own kinds first: with its largest size, as often as
-    /// it may be, behind what it needs, which is made once, and in a second program as often as it
-    /// may be. Most stretches that are known to grow need no more than that. The seed decides
+    /// it may be, behind one of each thing that it needs, and in a second program behind as many
+    /// as there may be. Most stretches that are known to grow need no more than that. The seed decides
     /// their order, since what one leaves behind may be seen by the next.
     fn each_alone(&self) -> Vec<Program> {
         let mut kinds = self.kinds.clone();
@@ -84,10 +84,7 @@ impl<'a> Evolution<'a> {
         for kind in self.own.iter().chain(&kinds) {
             for is_often in [false, true] {
                 let mut calls = Vec::new();
-                for need in kind.needs() {
-                    self.provide(need, is_often, NESTED, &mut calls);
-                }
-                calls.push(largest(kind, true));
+                self.put(kind, largest(kind), (is_often, NESTED), &mut calls);
                 let mut program = Program { calls };
                 restrain(&mut program);
                 if !made.contains(&program) {
@@ -98,20 +95,34 @@ impl<'a> Evolution<'a> {
         made
     }
 
-    /// Makes a thing behind what is needed for it, unless it is there.
-    fn provide(&self, need: &str, is_often: bool, depth: usize, calls: &mut Vec<Call>) {
-        let makes = |kind: &Kind| kind.makes.iter().any(|made| made == need);
-        let is_there = |call: &Call| self.grammar.kind(&call.name).is_some_and(makes);
-        if depth == 0 || calls.iter().any(is_there) {
-            return;
-        }
-        let able = self.kinds.iter().filter(|kind| makes(kind));
-        if let Some(maker) = able.min_by_key(|kind| kind.needs().count()) {
-            for inner in maker.needs() {
-                self.provide(inner, is_often, depth - 1, calls);
+    /// Puts a call behind all that it needs and that is not there yet.
+    fn put(&self, kind: &Kind, call: Call, how: (bool, usize), calls: &mut Vec<Call>) {
+        let (is_often, depth) = how;
+        let how = (is_often, depth.saturating_sub(1));
+        for need in kind.needs().filter(|_| depth > 0) {
+            let makes = |kind: &Kind| kind.makes.iter().any(|made| made == need);
+            let is_there = |call: &Call| self.grammar.kind(&call.name).is_some_and(makes);
+            if calls.iter().any(is_there) {
+                continue;
             }
-            calls.push(largest(maker, is_often));
+            let able = self.kinds.iter().filter(|kind| makes(kind));
+            let able = able.filter(|kind| kind.needs().all(|inner| inner != need));
+            if let Some(maker) = able.min_by_key(|kind| kind.needs().count()) {
+                self.put(maker, made(maker, is_often), how, calls);
+            }
         }
+        if let Some(first) = kind.after.as_ref().filter(|_| depth > 0)
+            && !calls.iter().any(|call| call.name == *first)
+            && let Some(first) = self.grammar.kind(first)
+        {
+            self.put(first, made(first, is_often), how, calls);
+        }
+        calls.push(call);
+    }
+
+    /// Whether the candidate of this number is one of the first, which the seed only orders.
+    pub fn is_swept(&self, number: u64) -> bool {
+        (1..=self.sweep.len() as u64).contains(&number)
     }
 
     /// The candidate of this number.
@@ -303,17 +314,37 @@ impl<'a> Evolution<'a> {
                 at = before + 1;
             }
         }
+        let kind = self.grammar.kind(&call.name);
+        if let Some(first) = kind.and_then(|kind| kind.after.as_ref())
+            && !calls.iter().any(|call| call.name == *first)
+            && let Some(first) = self.grammar.kind(first)
+        {
+            at = at.min(calls.len());
+            calls.insert(at, of_kind(first, rng));
+            at += 1;
+        }
         calls.insert(at.min(calls.len()), call);
     }
 }
 
-/// A call of this kind with its largest size, once or as often as it may be.
-fn largest(kind: &Kind, is_often: bool) -> Call {
+/// A call of this kind with its largest size, as often as it may be.
+fn largest(kind: &Kind) -> Call {
     Call {
         name: kind.name.clone(),
         size: kind.size.map(|(_, most)| most),
-        times: if is_often { kind.times.1 } else { kind.times.0 },
+        times: kind.times.1,
         body: Vec::new(),
+    }
+}
+
+/// A call that makes what others need: a large one, or as many small ones as there may be. Many
+/// large ones take longer than a program has.
+fn made(kind: &Kind, is_often: bool) -> Call {
+    let ((least, most), times) = (kind.size.unwrap_or_default(), kind.times);
+    Call {
+        size: kind.size.map(|_| if is_often { least } else { most }),
+        times: if is_often { times.1 } else { times.0 },
+        ..largest(kind)
     }
 }
 
@@ -481,5 +512,29 @@ mod tests {
         // Chance alone is to be compared with.
         user.random = true;
         assert!(!first(&user).contains(&"fork *256".to_owned()));
+    }
+
+    #[test]
+    fn what_a_kind_needs_is_there_when_it_is_tried_by_itself() {
+        let grammar = Grammar::default();
+        let evolution = Evolution::new(&grammar, &asked(true), &Corpus::default());
+        let mut tried = std::collections::BTreeSet::new();
+        for program in &evolution.sweep {
+            let mut things = std::collections::BTreeSet::from(["child"]);
+            let mut before: Vec<&str> = Vec::new();
+            for call in &program.calls {
+                let kind = grammar.kind(&call.name).unwrap();
+                let lacks: Vec<&str> = kind.needs().filter(|need| !things.contains(need)).collect();
+                assert!(lacks.is_empty(), "{program}: {} lacks {lacks:?}", call.name);
+                let first = kind.after.iter();
+                let missing = first.filter(|first| !before.contains(&first.as_str()));
+                assert_eq!(missing.count(), 0, "{program}: {}", call.name);
+                things.extend(kind.makes.iter().map(String::as_str));
+                before.push(&call.name);
+            }
+            tried.extend(before.last().copied());
+        }
+        let all = grammar.kinds().map(|kind| kind.name.as_str());
+        assert_eq!(tried, all.collect());
     }
 }

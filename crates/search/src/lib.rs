@@ -231,7 +231,8 @@ impl Search {
         let mut larger = scaled.iter().flat_map(|program| evolution.larger(program));
         // Every other one, so that no guest has them all.
         let mut next = |number: u64| {
-            let larger = (number % 2 == 1).then(|| larger.next()).flatten();
+            let is_free = number % 2 == 1 && !evolution.is_swept(number);
+            let larger = is_free.then(|| larger.next()).flatten();
             larger.unwrap_or_else(|| evolution.candidate(number))
         };
         let programs: Vec<Program> = numbers.map(&mut next).collect();
@@ -317,6 +318,14 @@ mod tests {
         }
     }
 
+    /// A search that knows nothing of its first candidates, which have all sizes at their largest.
+    fn behind_the_sweep(seed: u64) -> Search {
+        Search {
+            candidates: 1_000,
+            ..Search::new(asked(seed))
+        }
+    }
+
     fn searched(seed: u64, jobs: usize, candidates: u64) -> Search {
         let mut search = Search::new(asked(seed));
         let grammar = search.grammar().unwrap();
@@ -337,7 +346,11 @@ mod tests {
 
     #[test]
     fn what_grows_is_found_made_short_and_its_growth_named() {
-        let search = searched(1, 1, 4_000);
+        let mut search = behind_the_sweep(1);
+        let grammar = search.grammar().unwrap();
+        while search.candidates < 5_000 {
+            search.step(&grammar, &Quadratic, (48, 1)).unwrap();
+        }
         let grammar = search.grammar().unwrap();
         let causes = search.corpus.causes();
         assert_eq!(causes[0].stretch.function, "quadratic");
@@ -418,11 +431,7 @@ mod tests {
 
     /// How many candidates it takes from where what grows is seen to where it is at its longest.
     fn candidates_to_grow(seed: u64) -> u64 {
-        // The sweep is over: it has all sizes at their largest.
-        let mut search = Search {
-            candidates: 1_000,
-            ..Search::new(asked(seed))
-        };
+        let mut search = behind_the_sweep(seed);
         let grammar = search.grammar().unwrap();
         let mut first = None;
         loop {
@@ -434,6 +443,7 @@ mod tests {
                 continue;
             };
             let since = *first.get_or_insert(search.candidates);
+            assert!(search.candidates < 10_000, "seed {seed} does not get there");
             if own == 4096 * 4096 {
                 return search.candidates - since;
             }
@@ -445,6 +455,33 @@ mod tests {
         let mut all: Vec<u64> = (1..=8).map(candidates_to_grow).collect();
         all.sort_unstable();
         assert!(all[4] <= 96, "{all:?}");
+    }
+
+    /// Every program that was asked for, in its order.
+    struct Heard(std::sync::Mutex<Vec<String>>);
+
+    impl Place for Heard {
+        fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError> {
+            self.0.lock().unwrap().extend_from_slice(candidates);
+            Crowded.run(candidates)
+        }
+    }
+
+    #[test]
+    fn each_kind_is_tried_by_itself_before_anything_evolves() {
+        let heard = Heard(std::sync::Mutex::default());
+        let mut search = Search::new(asked(1));
+        let grammar = search.grammar().unwrap();
+        let first = Evolution::new(&grammar, &search.asked, &Corpus::default());
+        let swept = (1..).take_while(|number| first.is_swept(*number)).count();
+        while search.candidates <= swept as u64 {
+            search.step(&grammar, &heard, (48, 1)).unwrap();
+        }
+        let heard = heard.0.into_inner().unwrap();
+        for number in 1..=swept {
+            assert_eq!(heard[number], first.candidate(number as u64).to_string());
+        }
+        assert!(swept > 200, "{swept}");
     }
 
     #[test]

@@ -73,8 +73,8 @@ pub enum Order {
     Quadratic,
     /// By more.
     MoreThanQuadratic,
-    /// It takes the program's own number: half of it does far less, and twice as much does no
-    /// more.
+    /// It takes the program's own number: half as much does far less, less than that no less,
+    /// and twice as much no more.
     Threshold,
     /// It is shorter with a larger number: what ran before in its guest matters, too.
     Irregular,
@@ -92,8 +92,12 @@ impl Order {
         let order = Self::up_to(up_to);
         let flat = |by: i64| move |(_, length): &(u64, i64)| (length - by).abs() * 10 < by;
         match (order, up_to) {
-            (Self::MoreThanQuadratic | Self::Unknown, [.., (_, short), (_, long)])
-                if short * 4 < *long && !above.is_empty() && above.iter().all(flat(*long)) =>
+            (Self::MoreThanQuadratic | Self::Unknown, [below @ .., (_, long)])
+                if *long > 0
+                    && !below.is_empty()
+                    && !Self::up_to(below).grows()
+                    && !above.is_empty()
+                    && above.iter().all(flat(*long)) =>
             {
                 Self::Threshold
             }
@@ -446,6 +450,8 @@ mod tests {
         }
         let growing = [(256, 100), (512, 900), (1_024, 8_000)];
         assert_eq!(order(&growing), Order::MoreThanQuadratic);
+        let cubic = [(128, 16), (256, 125), (512, 1_000), (1_024, 1_000)];
+        assert_eq!(order(&cubic), Order::MoreThanQuadratic);
         // A limit is met above.
         let limited = [(256, 500), (512, 1_000), (1_024, 1_000)];
         assert_eq!(order(&limited), Order::Linear);

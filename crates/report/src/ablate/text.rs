@@ -93,13 +93,23 @@ pub fn called(trial: &Trial, ablation: &Ablation) -> String {
         });
     }
     if side.setup != base.setup {
-        parts.push(side.setup.clone());
+        parts.push(shortened(&side.setup));
     }
     parts.retain(|part| *part != name);
     if parts.is_empty() {
         return name;
     }
     format!("{name} ({})", parts.join(" "))
+}
+
+/// A command, or as much of it as fits into a line.
+fn shortened(command: &str) -> String {
+    const MOST: usize = 50;
+    let one_line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    match one_line.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", one_line[..at].trim_end()),
+        None => one_line,
+    }
 }
 
 /// So many figures of one measurement are listed; of more, the one that changes most.
