@@ -93,7 +93,7 @@ fn a_planted_option_is_ranked_first_and_explained() {
     let told = [
         "1. planted (without boot arguments) buys ",
         "do not trace (a test): holds",
-        "No effect shown; undecided: ",
+        "Not measured; ",
         ": gone (debian-6.12-rt@6.12.1)",
         "expected that version",
         "its kernel does not know the boot argument punctual_nonsense=1",
@@ -143,12 +143,20 @@ fn what_is_set_up_in_the_guest_is_an_option() {
         "[[step]]\nprobe = \"timer\"\nsamples = 60\n",
     );
     let tracing = "/sys/kernel/tracing";
-    let options = format!(
-        "[[option]]\nname = \"nothing\"\nsetup = \"true\"\n\
-         [[option]]\nname = \"wrong\"\nsetup = \"echo 1 > /proc/sys/no-such-file\"\n\
-         [[option]]\nname = \"tracing\"\nsetup = \"mount -t tracefs none {tracing} && \
-         echo 1 > {tracing}/events/sched/enable\"\n"
+    let option =
+        |name: &str, setup: &str| format!("[[option]]\nname = \"{name}\"\nsetup = \"{setup}\"\n");
+    // What it prints is no sign that it has ended.
+    let late = format!(
+        "echo x\\nsleep 0.3\\nmount -t tracefs none {tracing}\\n\
+         echo 1 > {tracing}/events/sched/enable"
     );
+    let options = [
+        option("nothing", "true"),
+        option("tracing", &late),
+        option("no such file", "echo 1 > /proc/sys/no-such-file\\ntrue"),
+        option("fails late", "echo x; false"),
+    ];
+    let options = options.concat();
     let options = scratch.file("options.toml", options);
     let words = [
         "ablate", "--kernel", KERNELS[1], "--suite", &suite, "--quiet",
@@ -169,8 +177,11 @@ fn what_is_set_up_in_the_guest_is_an_option() {
         median.unwrap_or_else(|| panic!("{found:#}")).clone()
     };
     assert_eq!(median("tracing")["verdict"]["verdict"], "higher");
-    assert_ne!(median("nothing")["verdict"]["verdict"], "higher");
+    let nothing = &median("nothing")["verdict"]["verdict"];
+    assert!(nothing != "higher" && nothing != "lower", "{found:#}");
     assert_eq!(median("nothing")["load"], "setup");
-    let gap = of("wrong")["gap"].as_str().expect("why");
-    assert_has(gap, &["could not be measured", "its setup cannot run"]);
+    for failed in ["no such file", "fails late"] {
+        let gap = of(failed)["gap"].as_str().expect("why");
+        assert_has(gap, &["could not be measured", "its setup cannot run"]);
+    }
 }

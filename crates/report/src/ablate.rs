@@ -27,6 +27,8 @@ pub struct Ablation {
     pub suite: String,
     /// The base.
     pub base: Side,
+    /// What the base itself could not measure, and why: no option is compared by that.
+    pub unmeasured: Vec<String>,
     /// What was tried, ranked: what changes most comes first.
     pub trials: Vec<Trial>,
     /// What was not tried, and why.
@@ -44,8 +46,8 @@ pub struct Side {
     pub kernel: String,
     /// Its boot arguments.
     pub boot: String,
-    /// What `sh` runs in the guest as each step begins; may be empty.
-    pub setup: String,
+    /// What `sh` runs in the guest as each step begins, one after the other.
+    pub setup: Vec<String>,
 }
 
 /// An option, or two, that was tried.
@@ -291,12 +293,16 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
         .chain(base)
         .find(|run| run.state != State::Finished)
         .map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)))
-        .or_else(|| unmeasured(runs, base, &side));
+        .or_else(|| lacks(runs, base, &side));
     let (own_matrix, base_matrix) = (Matrix::new(runs), Matrix::new(base));
     let rows = match (own_matrix.columns.first(), base_matrix.columns.first()) {
         (Some(own), Some(other)) if gap.is_none() => rows(&base_matrix.rows, own, other, rule),
         _ => Vec::new(),
     };
+    let gap = gap.or_else(|| {
+        let why = "nothing that both have was measured";
+        rows.is_empty().then(|| why.to_owned())
+    });
     Trial {
         names,
         side,
@@ -309,22 +315,23 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
     }
 }
 
-/// What one of these runs could not measure and the base could, and why.
-fn unmeasured(runs: &[Run], base: &[Run], side: &Side) -> Option<String> {
-    let of_base: Vec<u32> = base
-        .iter()
-        .flat_map(|run| run.unsupported.iter().map(|one| one.step))
-        .collect();
-    let own = runs.iter().flat_map(|run| {
-        let all = run.unsupported.iter();
-        all.map(move |one| (run, one))
+/// What one of these runs could not measure and the base's run of its seed could, and why.
+fn lacks(runs: &[Run], base: &[Run], side: &Side) -> Option<String> {
+    let each = runs.iter().flat_map(|run| {
+        let own = run.unsupported.iter();
+        own.map(move |one| (run, one))
     });
-    let mut own = own.filter(|(_, one)| !of_base.contains(&one.step));
+    let mut own = each.filter(|(run, one)| {
+        let mut same_seed = base.iter().filter(|other| other.seed == run.seed);
+        !same_seed.any(|other| other.unsupported.iter().any(|its| its.step == one.step))
+    });
     let (run, one) = own.next()?;
     let why = match &one.reason {
-        Reason::NotLoaded { worker, why, detail }
-            if !side.setup.is_empty() && worker.contains(&side.setup) =>
-        {
+        Reason::NotLoaded {
+            worker,
+            why,
+            detail,
+        } if side.setup.iter().any(|setup| worker.contains(setup)) => {
             format!("its setup {why}: {detail}")
         }
         reason => reason.to_string(),
@@ -333,6 +340,18 @@ fn unmeasured(runs: &[Run], base: &[Run], side: &Side) -> Option<String> {
         "{} (seed {}): {} / {} could not be measured: {why}",
         run.id, run.seed, one.probe, one.load
     ))
+}
+
+/// What some of these runs could not measure, each with its reason.
+pub fn unmeasured(runs: &[Run]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for one in runs.iter().flat_map(|run| &run.unsupported) {
+        let said = format!("{} / {}: {}", one.probe, one.load, one.reason);
+        if !all.contains(&said) {
+            all.push(said);
+        }
+    }
+    all
 }
 
 /// How many figures of these runs, all of one subject, a trial compares.
@@ -422,17 +441,24 @@ fn middle(side: &[Found<'_>]) -> Option<Nanos> {
 
 /// The boot arguments that the kernel said it does not know.
 ///
-/// Source: `init/main.c`, `print_unknown_bootoptions`.
+/// Sources: `init/main.c`, `print_unknown_bootoptions`; `fs/proc/proc_sysctl.c`,
+/// `process_sysctl_arg`.
 fn unknown(runs: &[Run]) -> Vec<String> {
-    const SAID: &str = "Unknown kernel command line parameters \"";
-    let said = runs.iter().find_map(|run| {
-        let (_, rest) = run.console.split_once(SAID)?;
-        rest.split_once('"').map(|(words, _)| words)
-    });
+    const WORDS: &str = "Unknown kernel command line parameters \"";
+    const SYSCTL: &str = "Failed to set sysctl parameter '";
     let own = runs.first().map_or("", |run| &run.subject.boot);
-    let words = said.unwrap_or_default().split_whitespace();
-    let is_own = |word: &&str| own.split_whitespace().any(|own| own == *word);
-    words.filter(is_own).map(str::to_owned).collect()
+    let is_said = |word: &str| {
+        let among = |said: &str| said.split_whitespace().any(|said| said == word);
+        let mut lines = runs.iter().flat_map(|run| run.console.lines());
+        lines.any(|line| {
+            let between = |start: &str, end: char| line.split_once(start)?.1.split_once(end);
+            let sysctl = between(SYSCTL, '\'').map(|(said, _)| said);
+            between(WORDS, '"').is_some_and(|(said, _)| among(said))
+                || sysctl.is_some_and(|said| word.strip_prefix("sysctl.") == Some(said))
+        })
+    };
+    let own = own.split_whitespace().filter(|word| is_said(word));
+    own.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -6,10 +6,21 @@ use punctual_model::machine::HostMachine;
 use punctual_model::run::Run;
 
 /// The commands that repeat these runs: one for all subjects of a suite where all of them were
-/// asked for, else one for each; the seeds of a subject in one. None repeats what was imported.
+/// asked for, else one for each; the seeds of a subject in one. None repeats what was imported;
+/// what an option set up in the guest takes the file that has the option.
 pub fn commands(runs: &[Run]) -> Vec<String> {
     let mut groups: Vec<SameCommand> = Vec::new();
+    let mut ablations: Vec<String> = Vec::new();
     for run in runs.iter().filter(|run| !run.is_imported()) {
+        if is_set_up(run) {
+            let (what, kernel) = (quoted(&run.suite), quoted(&run.subject.kernel));
+            let command =
+                format!("punctual ablate --kernel {kernel} --suite {what} --options FILE");
+            if !ablations.contains(&command) {
+                ablations.push(command);
+            }
+            continue;
+        }
         let (what, options) = (what(run), options(run));
         let same = |group: &SameCommand| group.what == what && group.options == options;
         let number = groups.iter().position(same).unwrap_or(groups.len());
@@ -23,8 +34,17 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
         }
         groups[number].add(subject(run), run.seed);
     }
-    groups.iter().flat_map(SameCommand::commands).collect()
+    let commands = groups.iter().flat_map(SameCommand::commands);
+    commands.chain(ablations).collect()
 }
+
+/// Whether commands of an option have run in its guest, which no option of `punctual run` does.
+fn is_set_up(run: &Run) -> bool {
+    run.plan.contains(SETUP_UNIT)
+}
+
+/// What the worker counts that waits for such commands, as a plan has it.
+const SETUP_UNIT: &str = "unit = \"beats\"";
 
 /// The commands that measure so many further runs of each, with seeds that none of them has.
 pub fn further(runs: &[Run], more: usize) -> Vec<String> {
@@ -180,6 +200,25 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixtures;
+
+    #[test]
+    fn what_was_set_up_in_a_guest_takes_the_file_of_options() {
+        let mut runs = fixtures::seeds(3);
+        let usual = commands(&runs);
+        for run in &mut runs {
+            run.plan = format!("[[loads.stress.worker]]\n{SETUP_UNIT}\n");
+        }
+        let all = commands(&runs);
+        assert!(
+            all.iter()
+                .all(|one| one.starts_with("punctual ablate --kernel ")),
+            "{all:?}"
+        );
+        assert!(
+            usual.iter().all(|one| one.starts_with("punctual run ")),
+            "{usual:?}"
+        );
+    }
 
     #[test]
     fn seeds_of_a_subject_are_one_command() {

@@ -27,7 +27,7 @@ pub struct Options {
     /// Boot arguments that all have, the base included.
     #[serde(default)]
     pub boot: String,
-    /// Programs of this machine that each guest gets, besides the suite's: for `setup`.
+    /// Programs of this machine that each guest gets for `setup`, besides the suite's.
     #[serde(default)]
     pub programs: Vec<String>,
     /// The options.
@@ -129,16 +129,30 @@ impl OptionSpec {
 /// The load that an idle step has where an option has a `setup`.
 const SETUP: &str = "setup";
 
-/// Has each load of a plan wait for this command first: where it fails, there is no load.
+/// What the worker runs that waits for the commands, which are its arguments: each has a shell of
+/// its own, and prints nothing that counts as work. Then it beats, as each worker of a load must do
+/// something while samples are taken.
+const SETUP_SCRIPT: &str = "\
+for setup in \"$@\"; do sh -ec \"$setup\" > /dev/null || exit; done
+mkfifo beat && exec 3<>beat && while echo; do read -t 0.02 beat <&3; done";
+
+/// Has each load of a plan run these commands first: nothing is measured before they have ended,
+/// and where one fails there is no load. The base of options has the same worker without commands.
 ///
-/// The worker beats from then on, as each worker of a load must do something while samples are
-/// taken. So the base of an option has it, too, with nothing to run: `:`.
-pub fn set_up(plan: &mut Plan, command: &str) {
-    let beat = "mkfifo beat && exec 3<>beat && while echo; do read -t 0.02 beat <&3; done";
+/// `programs` of this machine are brought along for them.
+///
+/// # Errors
+/// Where a load of the suite's own has the name that idle steps get.
+pub fn set_up(plan: &mut Plan, commands: &[String], programs: &[String]) -> Result<(), Error> {
+    if plan.loads.contains_key(SETUP) {
+        return Err(Error::Request(format!(
+            "a load is called \"{SETUP}\", as what idle steps have beside an option's setup: call \
+             it something else"
+        )));
+    }
+    let words = ["sh", "-c", SETUP_SCRIPT, "setup"].map(str::to_owned);
     let worker = Worker {
-        run: ["sh", "-c", &format!("{{ {command}\n}} && {beat}")]
-            .map(str::to_owned)
-            .to_vec(),
+        run: words.iter().chain(commands).cloned().collect(),
         cpus: None,
         needs: Vec::new(),
         pause_ms: 0,
@@ -161,7 +175,9 @@ pub fn set_up(plan: &mut Plan, command: &str) {
     }
     for load in plan.loads.values_mut() {
         load.workers.push(worker.clone());
+        load.programs.extend_from_slice(programs);
     }
+    Ok(())
 }
 
 /// All files of options by name, which is their file's.

@@ -108,7 +108,12 @@ impl<'a> Repeats<'a> {
         let kernel = self.kernel(run, then, say)?;
         let mut built = || -> Result<_, Error> {
             let bench = (self.bench)(then.cpus)?;
-            let mut equipment = Equipment::of(suite, &plan.loads, say)?;
+            // What idle steps of the suite have got since then may bring programs, too.
+            let mut suite = suite.clone();
+            let known: Vec<String> = suite.steps.iter().map(|own| own.load.clone()).collect();
+            let further = plan.steps.iter().filter(|own| !known.contains(&own.load));
+            suite.steps.extend(further.cloned());
+            let mut equipment = Equipment::of(&suite, &plan.loads, say)?;
             equipment.memory_mib = then.memory_mib;
             equipment.cpus = then.cpus;
             equipment.network = then.network;

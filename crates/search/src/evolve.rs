@@ -503,7 +503,10 @@ mod tests {
             assert!(all.contains(&known.to_owned()), "{known}: {all:#?}");
         }
         let [of_user, of_root] = [false, true].map(|root| {
-            let all = first(&Asked { root, ..user.clone() });
+            let all = first(&Asked {
+                root,
+                ..user.clone()
+            });
             let count = |kind: &str| all.iter().filter(|text| text.contains(kind)).count();
             ["perf-clock *512", "lock-all"].map(count)
         });

@@ -9,7 +9,7 @@ use punctual_model::Run;
 use punctual_model::suite::Suite;
 use punctual_report::ablate::{
     Ablation, Advice, Side, Trial, Untried, ablation_json, ablation_page, ablation_text,
-    figure_count, trial,
+    figure_count, trial, unmeasured,
 };
 use punctual_report::gate::rule_of_each;
 use punctual_runner::documents;
@@ -120,7 +120,7 @@ impl Ablate {
             base: Side {
                 kernel,
                 boot,
-                setup: String::new(),
+                setup: Vec::new(),
             },
         };
         let Some(sides) = self.sides(&experiment)? else {
@@ -128,7 +128,8 @@ impl Ablate {
         };
         let (ablation, runs) = self.ablate(&experiment, sides)?;
         self.show(&ablation, &runs)?;
-        let is_whole = ablation.trials.iter().all(|trial| trial.gap.is_none());
+        let mut trials = ablation.trials.iter();
+        let is_whole = ablation.unmeasured.is_empty() && trials.all(|trial| trial.gap.is_none());
         Ok(if is_whole && !ablation.is_interrupted {
             ExitStatus::Done
         } else {
@@ -206,6 +207,7 @@ impl Ablate {
         let mut ablation = Ablation {
             suite: experiment.suite.name.clone(),
             base: experiment.base.clone(),
+            unmeasured: Vec::new(),
             trials: Vec::new(),
             untried: untried(&experiment.options),
             rule,
@@ -220,6 +222,7 @@ impl Ablate {
                 return Ok((ablation, Vec::new()));
             }
         };
+        ablation.unmeasured = unmeasured(&base);
         let mut runs = base.clone();
         let count = sides.len();
         for ((option, side), number) in sides.into_iter().zip(1..) {
@@ -338,7 +341,7 @@ impl Ablate {
         self.take(side);
         let set_up;
         let plans = if experiment.options.has_setup() {
-            set_up = plans.set_up(&side.setup);
+            set_up = plans.set_up(&side.setup, &experiment.options.programs)?;
             &set_up
         } else {
             plans
@@ -390,8 +393,9 @@ fn of_options(base: &Side, options: &[&OptionSpec]) -> Result<Side> {
     for option in options {
         side.boot = option.boot_with(&side.boot)?;
         side.kernel = option.kernel.clone().unwrap_or(side.kernel);
-        let both = [side.setup.as_str(), &option.setup];
-        side.setup = both.map(str::trim).join("\n").trim().to_owned();
+        let setup = option.setup.trim();
+        side.setup
+            .extend((!setup.is_empty()).then(|| setup.to_owned()));
     }
     Ok(side)
 }

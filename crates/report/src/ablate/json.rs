@@ -14,6 +14,7 @@ pub fn ablation_json(ablation: &Ablation) -> Value {
         "schema": "punctual.ablation/1",
         "suite": ablation.suite,
         "base": side(&ablation.base),
+        "base_unmeasured": ablation.unmeasured,
         "level": ablation.rule.level,
         "effect": ablation.rule.effect,
         "interrupted": ablation.is_interrupted,

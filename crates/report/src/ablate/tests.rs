@@ -29,7 +29,7 @@ fn side(boot: &str) -> Side {
     Side {
         kernel: BASE.into(),
         boot: boot.into(),
-        setup: String::new(),
+        setup: Vec::new(),
     }
 }
 
@@ -58,6 +58,7 @@ fn ablation() -> Ablation {
     let mut ablation = Ablation {
         suite: "advice".into(),
         base: side(""),
+        unmeasured: Vec::new(),
         trials: vec![
             advised("same", &runs("", 4_000, 1_000_000), false),
             advised("faster", &runs("faster", 3_000, 1_200_000), false),
@@ -138,7 +139,7 @@ fn all_forms_say_the_same() {
             "buys 1,000 ns of timer, idle, cpu0: worst (4,030 to 3,030 ns): lower",
             "costs 200,000 ns of hackbench, idle, pipe: median",
             "do it (S3): does not hold: the opposite is so",
-            "No effect shown; undecided: failed3 (seed 3): the run failed: the guest's kernel panicked",
+            "Not measured; failed3 (seed 3): the run failed: the guest's kernel panicked",
             "its kernel does not know the boot argument unknown",
             "added up: +500",
             "governor: virtual time has no frequency",
@@ -235,4 +236,88 @@ fn arrivals_that_differ_by_less_than_a_forecast_errs_are_no_effect() {
     assert!(matches!(verdict(98_500), Verdict::NotSeparated { .. }));
     assert_eq!(verdict(90_000), Verdict::Lower);
     assert_eq!(verdict(110_000), Verdict::Higher);
+}
+
+#[test]
+fn what_changes_both_ways_holds_in_part() {
+    let mut both = advised("both", &runs("both", 3_000, 1_000_000), false);
+    let outcome = |trial: &Trial| trial.outcome(&Rule::default()).unwrap();
+    assert_eq!(outcome(&both), Outcome::Holds);
+    let mut rows = both.rows.iter_mut();
+    rows.find(|row| row.figure == Figure::Median)
+        .unwrap()
+        .judged
+        .verdict = Verdict::Higher;
+    assert_eq!(outcome(&both), Outcome::InPart);
+}
+
+/// Runs of which the hackbench step could not be measured with these seeds.
+fn without_hackbench(boot: &str, seeds: &[u64]) -> Vec<Run> {
+    let mut runs = runs(boot, 4_000, 1_000_000);
+    for run in runs.iter_mut().filter(|run| seeds.contains(&run.seed)) {
+        let recording = run.recordings.pop().unwrap();
+        run.unsupported.push(punctual_model::record::Unsupported {
+            step: recording.key.step,
+            probe: recording.key.probe,
+            load: recording.key.load,
+            reason: Reason::not_loaded(
+                "sh -c tune",
+                punctual_model::NotLoaded::Failed,
+                "exit status: 127",
+            ),
+        });
+    }
+    runs
+}
+
+#[test]
+fn what_was_not_measured_is_no_option_without_effect() {
+    let tried = |own: &[Run], base: &[Run], setup: &[&str]| {
+        let side = Side {
+            setup: setup.iter().map(|&setup| setup.to_owned()).collect(),
+            ..side("own")
+        };
+        trial(vec!["own".into()], side, own, base, &Rule::default())
+    };
+    let all: Vec<u64> = (1..=5).collect();
+    let whole = without_hackbench("", &[]);
+    let gap = |own: &[u64], base: &[u64]| {
+        let (own, base) = (without_hackbench("own", own), without_hackbench("", base));
+        tried(&own, &base, &[]).gap
+    };
+    assert!(gap(&[3], &[]).is_some_and(|gap| gap.contains("hackbench / idle could not")));
+    // One of the base's runs lacks it: the others have it.
+    assert!(gap(&all, &[2]).is_some());
+    assert_eq!(gap(&[], &[]), None);
+    assert_eq!(gap(&all, &all), None);
+    let failed = tried(&without_hackbench("own", &all), &whole, &["tune"]);
+    let gap = failed.gap.unwrap();
+    assert_has(&gap, &["its setup cannot run: exit status: 127"]);
+    assert_eq!(failed.rows.len(), 0);
+    assert_eq!(unmeasured(&without_hackbench("", &all)).len(), 1);
+    let nothing: Vec<Run> = whole
+        .iter()
+        .map(|run| Run {
+            recordings: Vec::new(),
+            ..run.clone()
+        })
+        .collect();
+    assert!(tried(&nothing, &nothing, &[]).gap.is_some());
+}
+
+#[test]
+fn a_sysctl_that_the_kernel_does_not_have_is_unknown() {
+    let boot = "sysctl.net.core.nonsense=1 quiet";
+    let mut own = runs(boot, 4_000, 1_000_000);
+    own[1].console =
+        "x\nFailed to set sysctl parameter 'net.core.nonsense=1': parameter not found\n".into();
+    let base = runs("", 4_000, 1_000_000);
+    let trial = trial(
+        vec!["own".into()],
+        side(boot),
+        &own,
+        &base,
+        &Rule::default(),
+    );
+    assert_eq!(trial.unknown, ["sysctl.net.core.nonsense=1"]);
 }

@@ -32,7 +32,11 @@ pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
     }
     for (why, trials) in by_reason(&silent) {
         lines.line("");
-        lines.put(&clean(&format!("No effect shown; {why}:")));
+        let head = match &trials[0].gap {
+            Some(gap) => format!("Not measured; {gap}:"),
+            None => format!("No effect shown; {why}:"),
+        };
+        lines.put(&clean(&head));
         for trial in trials {
             let said = [vec![called(trial, ablation)], also(ablation, trial)].concat();
             lines.wrap(&clean(&said.join("; ")), "  ", "    ");
@@ -72,6 +76,12 @@ pub fn head(ablation: &Ablation) -> Vec<String> {
          tables shows an effect that is not there.",
         base.kernel, ablation.suite
     )];
+    if !ablation.unmeasured.is_empty() {
+        said.push(format!(
+            "The base could not measure all of it, and no option is compared by that: {}.",
+            ablation.unmeasured.join("; ")
+        ));
+    }
     if ablation.is_interrupted {
         said.push("Interrupted: not all was tried; the same command goes on.".to_owned());
     }
@@ -93,7 +103,7 @@ pub fn called(trial: &Trial, ablation: &Ablation) -> String {
         });
     }
     if side.setup != base.setup {
-        parts.push(shortened(&side.setup));
+        parts.push(shortened(&side.setup.join("; ")));
     }
     parts.retain(|part| *part != name);
     if parts.is_empty() {
@@ -214,7 +224,7 @@ pub fn advice_told(advice: &Advice) -> String {
 /// Why nothing is told of an option.
 pub fn nothing(trial: &Trial) -> String {
     if let Some(gap) = &trial.gap {
-        return format!("undecided: {gap}");
+        return format!("not measured: {gap}");
     }
     if trial.is_identical() {
         return "the same as the base, to the last sample".to_owned();

@@ -35,18 +35,19 @@ impl Plans {
         self.plans.first().map_or_else(String::new, Plan::to_toml)
     }
 
-    /// The same, with this command in each guest before anything is measured; without one, with
-    /// one that does nothing.
-    pub fn set_up(&self, command: &str) -> Self {
-        let command = if command.is_empty() { ":" } else { command };
-        let mut plans = self.plans.clone();
-        plans
-            .iter_mut()
-            .for_each(|plan| options::set_up(plan, command));
-        Self {
-            plans,
+    /// The same, with these commands, and programs for them, in each guest before anything is
+    /// measured.
+    pub fn set_up(&self, commands: &[String], programs: &[String]) -> Result<Self> {
+        let set_up = |plan: &Plan| {
+            let mut plan = plan.clone();
+            options::set_up(&mut plan, commands, programs)?;
+            Ok(plan)
+        };
+        let plans: Result<_> = self.plans.iter().map(set_up).collect();
+        Ok(Self {
+            plans: plans?,
             pooled: self.pooled,
-        }
+        })
     }
 
     /// Whether the runs are shards of one measurement: their number is given by its size.
