@@ -27,6 +27,7 @@ use crate::{ExitStatus, interrupt, output};
 const EXAMPLES: &str = "\
 Examples:
   punctual ablate --kernel debian-6.12 --options advice
+  punctual ablate --kernel debian-6.12-rt --options wire
   punctual ablate --kernel mine --options ./mine.toml --report options.html
   punctual ablate --kernel mine --options ./mine.toml --suite demo --pairs
   punctual ablate --kernel mine --options advice --program './loop --rate 1000'
@@ -57,7 +58,7 @@ Exit status: 0 all was measured; 3 not all; 1 an error; 2 a wrong request.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Ablate {
-    /// The options: a name (advice), or a TOML file
+    /// The options: a name (advice, wire), or a TOML file
     #[arg(long, value_name = "NAME|FILE", required = true)]
     options: String,
     /// What is measured: a suite that `punctual list suites` shows, or a TOML file
