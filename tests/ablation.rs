@@ -161,9 +161,21 @@ fn what_is_set_up_in_the_guest_is_an_option() {
     let words = [
         "ablate", "--kernel", KERNELS[1], "--suite", &suite, "--quiet",
     ];
-    let more = ["--options", &options, "--json", "--no-explain"];
+    let page = scratch.path("page.html");
+    let page = page.to_str().unwrap();
+    let more = [
+        "--options",
+        &options,
+        "--json",
+        "--no-explain",
+        "--report",
+        page,
+    ];
     let ended = scratch.run(&[&words[..], &more].concat());
     assert_ends(&ended, 3, &[]);
+    let page = fs::read_to_string(page).unwrap();
+    assert_has(&page, &["punctual ablate --kernel BASE --suite "]);
+    assert!(!page.contains("punctual run "), "{page}");
     let found = json(&ended);
     schema::check("ablation", &found).unwrap();
     let tried = found["options"].as_array().expect("options").iter();

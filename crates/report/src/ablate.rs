@@ -27,7 +27,7 @@ pub struct Ablation {
     pub suite: String,
     /// The base.
     pub base: Side,
-    /// What the base itself could not measure, and why: no option is compared by that.
+    /// What some of the base's runs could not measure, and why.
     pub unmeasured: Vec<String>,
     /// What was tried, ranked: what changes most comes first.
     pub trials: Vec<Trial>,

@@ -13,9 +13,13 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
     let mut ablations: Vec<String> = Vec::new();
     for run in runs.iter().filter(|run| !run.is_imported()) {
         if is_set_up(run) {
-            let (what, kernel) = (quoted(&run.suite), quoted(&run.subject.kernel));
-            let command =
-                format!("punctual ablate --kernel {kernel} --suite {what} --options FILE");
+            let what = what(run);
+            let suite = if what.starts_with("--") {
+                ""
+            } else {
+                "--suite "
+            };
+            let command = format!("punctual ablate --kernel BASE {suite}{what} --options FILE");
             if !ablations.contains(&command) {
                 ablations.push(command);
             }
@@ -52,7 +56,7 @@ pub fn further(runs: &[Run], more: usize) -> Vec<String> {
         return Vec::new();
     };
     let mut subjects: Vec<&Run> = Vec::new();
-    for run in runs {
+    for run in runs.iter().filter(|run| !is_set_up(run)) {
         if !subjects.iter().any(|one| subject(one) == subject(run)) {
             subjects.push(run);
         }
@@ -208,16 +212,12 @@ mod tests {
         for run in &mut runs {
             run.plan = format!("[[loads.stress.worker]]\n{SETUP_UNIT}\n");
         }
-        let all = commands(&runs);
-        assert!(
-            all.iter()
-                .all(|one| one.starts_with("punctual ablate --kernel ")),
-            "{all:?}"
+        assert_eq!(
+            commands(&runs),
+            ["punctual ablate --kernel BASE --suite demo --options FILE"]
         );
-        assert!(
-            usual.iter().all(|one| one.starts_with("punctual run ")),
-            "{usual:?}"
-        );
+        assert_eq!(further(&runs, 1), [""; 0]);
+        assert!(usual[0].starts_with("punctual run "), "{usual:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! What a search has found: text, page, JSON, and loads and C programs that do it again.
 
 use punctual_model::Nanos;
-use punctual_search::minimise::{Confirmed, Find, Growth};
+use punctual_search::minimise::{Confirmed, Find, Growth, Order};
 use punctual_search::{Asked, Grammar, Merged, Program, Search, Seen, Stretch, c};
 use serde_json::{Value, json};
 
@@ -79,10 +79,15 @@ fn growth(growth: &[Growth]) -> String {
     let grows: Vec<String> = grows
         .map(|one| format!("{} with {}", one.order.name(), one.with))
         .collect();
-    if grows.is_empty() {
+    if !grows.is_empty() {
+        return grows.join("; ");
+    }
+    let needed = growth.iter().filter(|one| one.order == Order::Threshold);
+    let needed: Vec<&str> = needed.map(|one| one.with.as_str()).collect();
+    if needed.is_empty() {
         return "does not grow with any number of it".to_owned();
     }
-    grows.join("; ")
+    format!("has a threshold: {}", needed.join(", "))
 }
 
 impl Told<'_> {

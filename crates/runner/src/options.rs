@@ -127,7 +127,7 @@ impl OptionSpec {
 }
 
 /// The load that an idle step has where an option has a `setup`.
-const SETUP: &str = "setup";
+pub const SETUP: &str = "setup";
 
 /// What the worker runs that waits for the commands, which are its arguments: each has a shell of
 /// its own, and prints nothing that counts as work. Then it beats, as each worker of a load must do
@@ -209,6 +209,9 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Options, Error> {
 }
 
 fn check(options: &Options) -> Result<(), String> {
+    if !options.programs.is_empty() && !options.has_setup() {
+        return Err("programs are for the setup of options, and none has one".to_owned());
+    }
     let all = &options.options;
     for (option, number) in all.iter().zip(1..) {
         let name = &option.name;
@@ -285,6 +288,10 @@ mod tests {
             (format!("{option}untold = \"x\"\n"), "and not both"),
             (option.replace("boot = \"a\"", ""), "expected what differs"),
             (option.replace("boot", "bot"), "did you mean boot?"),
+            (
+                format!("programs = [\"chrt\"]\n{option}"),
+                "and none has one",
+            ),
         ] {
             let error = parsed(&text).unwrap_err();
             assert!(error.contains(expected), "{error}");

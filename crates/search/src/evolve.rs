@@ -315,13 +315,14 @@ impl<'a> Evolution<'a> {
             }
         }
         let kind = self.grammar.kind(&call.name);
-        if let Some(first) = kind.and_then(|kind| kind.after.as_ref())
-            && !calls.iter().any(|call| call.name == *first)
-            && let Some(first) = self.grammar.kind(first)
-        {
-            at = at.min(calls.len());
-            calls.insert(at, of_kind(first, rng));
-            at += 1;
+        if let Some(first) = kind.and_then(|kind| kind.after.as_ref()) {
+            if let Some(before) = calls.iter().position(|call| call.name == *first) {
+                at = at.max(before + 1);
+            } else if let Some(first) = self.grammar.kind(first) {
+                at = at.min(calls.len());
+                calls.insert(at, of_kind(first, rng));
+                at += 1;
+            }
         }
         calls.insert(at.min(calls.len()), call);
     }
@@ -515,6 +516,22 @@ mod tests {
         // Chance alone is to be compared with.
         user.random = true;
         assert!(!first(&user).contains(&"fork *256".to_owned()));
+    }
+
+    #[test]
+    fn a_call_is_put_behind_the_one_that_must_come_first() {
+        let grammar = Grammar::default();
+        let evolution = Evolution::new(&grammar, &asked(false), &Corpus::default());
+        for seed in 0..200 {
+            let mut rng = Rng::with_seed(seed);
+            for text in ["", "create; pipe; eventfd", "pipe; eventfd"] {
+                let mut calls = grammar.program(text).unwrap().calls;
+                let open = of_kind(grammar.kind("open").unwrap(), &mut rng);
+                evolution.insert(&mut calls, open, &mut rng);
+                let at = |name| calls.iter().position(|call| call.name == name).unwrap();
+                assert!(at("create") < at("open"), "{text}: {calls:?}");
+            }
+        }
     }
 
     #[test]

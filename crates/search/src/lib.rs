@@ -161,7 +161,17 @@ impl Search {
         if own.is_empty() {
             return Ok(Grammar::default());
         }
-        Ok(Grammar::default().with(Grammar::parse(own)?))
+        let grammar = Grammar::default().with(Grammar::parse(own)?);
+        let is_known = |name: &String| grammar.kind(name).is_some();
+        let mut kinds = grammar.kinds();
+        match kinds.find(|kind| !kind.after.iter().all(is_known)) {
+            Some(kind) => Err(format!(
+                "call \"{}\": expected a call after = \"…\" that there is, found \"{}\"",
+                kind.name,
+                kind.after.clone().unwrap_or_default()
+            )),
+            None => Ok(grammar.clone()),
+        }
     }
 
     /// Takes what another search of the same kernel has found, whatever its seed. An error says in
@@ -436,6 +446,7 @@ mod tests {
         let mut first = None;
         loop {
             search.step(&grammar, &Crowded, (48, 1)).unwrap();
+            assert!(search.candidates < 10_000, "seed {seed} does not get there");
             let mut entries = search.corpus.entries().iter();
             // A byte is a loop of one step, whatever the program.
             let own = entries.find(|one| one.stretch.function == "quadratic" && one.stretch.ns > 1);
@@ -443,7 +454,6 @@ mod tests {
                 continue;
             };
             let since = *first.get_or_insert(search.candidates);
-            assert!(search.candidates < 10_000, "seed {seed} does not get there");
             if own == 4096 * 4096 {
                 return search.candidates - since;
             }
@@ -454,7 +464,7 @@ mod tests {
     fn what_grows_is_scaled_up_at_once_among_much_that_is_longer_and_does_not() {
         let mut all: Vec<u64> = (1..=8).map(candidates_to_grow).collect();
         all.sort_unstable();
-        assert!(all[4] <= 96, "{all:?}");
+        assert!(all[4] <= 96 && all[7] <= 600, "{all:?}");
     }
 
     /// Every program that was asked for, in its order.
@@ -481,6 +491,18 @@ mod tests {
         let expected = (0..=swept as u64).map(|number| first.candidate(number).to_string());
         assert_eq!(heard[..=swept], expected.collect::<Vec<_>>());
         assert!(swept > 200, "{swept}");
+    }
+
+    #[test]
+    fn a_call_that_comes_after_none_that_there_is_is_refused() {
+        let own = |after: &str| {
+            let text = "[[call]]\nname = \"mine\"\ndoes = \"\"\nsyscall = \"close\"\nafter = ";
+            let mut asked = asked(1);
+            asked.grammar = format!("{text}\"{after}\"\n");
+            Search::new(asked).grammar()
+        };
+        assert!(own("create").is_ok());
+        assert!(own("creat").unwrap_err().contains("found \"creat\""));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::{Place, Stretch};
 
 /// A shorter program still does it where its stretch has so many per cent of what it was.
 const STILL: i64 = 90;
+/// What grows this much or more where a number is doubled, and then no further, has a threshold.
+const STEP: i64 = 16;
 
 /// A find.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,8 +75,8 @@ pub enum Order {
     Quadratic,
     /// By more.
     MoreThanQuadratic,
-    /// It takes the program's own number: half as much does far less, less than that no less,
-    /// and twice as much no more.
+    /// It takes the program's own number: half as much does less than a sixteenth of it, and
+    /// twice as much no more.
     Threshold,
     /// It is shorter with a larger number: what ran before in its guest matters, too.
     Irregular,
@@ -90,14 +92,12 @@ impl Order {
         let up_to = lengths.partition_point(|(number, _)| *number <= own);
         let (up_to, above) = lengths.split_at(up_to);
         let order = Self::up_to(up_to);
-        let flat = |by: i64| move |(_, length): &(u64, i64)| (length - by).abs() * 10 < by;
+        let no_more = |(_, length): &(u64, i64), by: i64| length * 10 < by * 11;
         match (order, up_to) {
-            (Self::MoreThanQuadratic | Self::Unknown, [below @ .., (_, long)])
-                if *long > 0
-                    && !below.is_empty()
-                    && !Self::up_to(below).grows()
+            (Self::MoreThanQuadratic | Self::Unknown, [.., (_, short), (_, long)])
+                if short * STEP < *long
                     && !above.is_empty()
-                    && above.iter().all(flat(*long)) =>
+                    && above.iter().all(|one| no_more(one, *long)) =>
             {
                 Self::Threshold
             }
@@ -452,6 +452,9 @@ mod tests {
         assert_eq!(order(&growing), Order::MoreThanQuadratic);
         let cubic = [(128, 16), (256, 125), (512, 1_000), (1_024, 1_000)];
         assert_eq!(order(&cubic), Order::MoreThanQuadratic);
+        // A larger number may even do a little less.
+        let killed = [(128, 5), (256, 6), (512, 1_090), (1_024, 970)];
+        assert_eq!(order(&killed), Order::Threshold);
         // A limit is met above.
         let limited = [(256, 500), (512, 1_000), (1_024, 1_000)];
         assert_eq!(order(&limited), Order::Linear);

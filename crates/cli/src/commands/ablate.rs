@@ -6,6 +6,7 @@ use clap::Args;
 use punctual_judge::Rule;
 use punctual_kernels::build::Setting;
 use punctual_model::Run;
+use punctual_model::plan::IDLE;
 use punctual_model::suite::Suite;
 use punctual_report::ablate::{
     Ablation, Advice, Side, Trial, Untried, ablation_json, ablation_page, ablation_text,
@@ -235,7 +236,7 @@ impl Ablate {
                 ablation.is_interrupted = true;
                 break;
             };
-            trial.advice = advice(option);
+            trial.advice = advice(option, &experiment.options);
             ablation.trials.push(trial);
         }
         if self.pairs && !ablation.is_interrupted {
@@ -420,19 +421,24 @@ fn untried(options: &Options) -> Vec<Untried> {
         Some(Untried {
             name: option.name.clone(),
             why: option.untold.clone()?,
-            advice: advice(option),
+            advice: advice(option, options),
         })
     };
     options.options.iter().filter_map(untried).collect()
 }
 
-fn advice(option: &OptionSpec) -> Option<Advice> {
+fn advice(option: &OptionSpec, options: &Options) -> Option<Advice> {
     let advice = option.advice.clone()?;
+    // What idle steps are called once anything is set up.
+    let load = advice.load.map(|load| match load.as_str() {
+        IDLE if options.has_setup() => options::SETUP.to_owned(),
+        _ => load,
+    });
     Some(Advice {
         source: advice.source,
         says: advice.says,
         is_higher: advice.expects == Expects::Higher,
         probe: advice.probe,
-        load: advice.load,
+        load,
     })
 }

@@ -78,7 +78,8 @@ pub fn head(ablation: &Ablation) -> Vec<String> {
     )];
     if !ablation.unmeasured.is_empty() {
         said.push(format!(
-            "The base could not measure all of it, and no option is compared by that: {}.",
+            "In some run the base could not measure this, and options are compared without that \
+             run's: {}.",
             ablation.unmeasured.join("; ")
         ));
     }
@@ -115,7 +116,11 @@ pub fn called(trial: &Trial, ablation: &Ablation) -> String {
 /// A command, or as much of it as fits into a line.
 fn shortened(command: &str) -> String {
     const MOST: usize = 50;
-    let one_line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = command
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let one_line = lines.collect::<Vec<_>>().join("; ");
     match one_line.char_indices().nth(MOST) {
         Some((at, _)) => format!("{}…", one_line[..at].trim_end()),
         None => one_line,
