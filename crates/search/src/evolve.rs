@@ -75,8 +75,8 @@ impl<'a> Evolution<'a> {
 
     /// Each kind of call by itself, the user's own kinds first: with its largest size, as often as
     /// it may be, behind one of each thing that it needs, and in a second program behind as many
-    /// as there may be. Most stretches that are known to grow need no more than that. The seed decides
-    /// their order, since what one leaves behind may be seen by the next.
+    /// as there may be. Most stretches that are known to grow need no more than that. The seed
+    /// decides their order, since what one leaves behind may be seen by the next.
     fn each_alone(&self) -> Vec<Program> {
         let mut kinds = self.kinds.clone();
         Rng::with_seed(mixed(self.seed, 0)).shuffle(&mut kinds);
@@ -84,7 +84,7 @@ impl<'a> Evolution<'a> {
         for kind in self.own.iter().chain(&kinds) {
             for is_often in [false, true] {
                 let mut calls = Vec::new();
-                self.put(kind, largest(kind), (is_often, NESTED), &mut calls);
+                self.put(kind, largest(kind), is_often, NESTED, &mut calls);
                 let mut program = Program { calls };
                 restrain(&mut program);
                 if !made.contains(&program) {
@@ -95,27 +95,27 @@ impl<'a> Evolution<'a> {
         made
     }
 
-    /// Puts a call behind all that it needs and that is not there yet.
-    fn put(&self, kind: &Kind, call: Call, how: (bool, usize), calls: &mut Vec<Call>) {
-        let (is_often, depth) = how;
-        let how = (is_often, depth.saturating_sub(1));
-        for need in kind.needs().filter(|_| depth > 0) {
-            let makes = |kind: &Kind| kind.makes.iter().any(|made| made == need);
-            let is_there = |call: &Call| self.grammar.kind(&call.name).is_some_and(makes);
-            if calls.iter().any(is_there) {
-                continue;
+    /// Puts a call behind all that it needs and that is not there yet, so many things deep.
+    fn put(&self, kind: &Kind, call: Call, is_often: bool, depth: usize, calls: &mut Vec<Call>) {
+        if depth > 0 {
+            for need in kind.needs() {
+                let makes = |kind: &Kind| kind.makes.iter().any(|made| made == need);
+                let is_there = |call: &Call| self.grammar.kind(&call.name).is_some_and(makes);
+                if calls.iter().any(is_there) {
+                    continue;
+                }
+                let able = self.kinds.iter().filter(|kind| makes(kind));
+                let able = able.filter(|kind| kind.needs().all(|inner| inner != need));
+                if let Some(maker) = able.min_by_key(|kind| kind.needs().count()) {
+                    self.put(maker, made(maker, is_often), is_often, depth - 1, calls);
+                }
             }
-            let able = self.kinds.iter().filter(|kind| makes(kind));
-            let able = able.filter(|kind| kind.needs().all(|inner| inner != need));
-            if let Some(maker) = able.min_by_key(|kind| kind.needs().count()) {
-                self.put(maker, made(maker, is_often), how, calls);
+            if let Some(first) = &kind.after
+                && !calls.iter().any(|call| call.name == *first)
+                && let Some(first) = self.grammar.kind(first)
+            {
+                self.put(first, made(first, is_often), is_often, depth - 1, calls);
             }
-        }
-        if let Some(first) = kind.after.as_ref().filter(|_| depth > 0)
-            && !calls.iter().any(|call| call.name == *first)
-            && let Some(first) = self.grammar.kind(first)
-        {
-            self.put(first, made(first, is_often), how, calls);
         }
         calls.push(call);
     }

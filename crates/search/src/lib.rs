@@ -162,16 +162,15 @@ impl Search {
             return Ok(Grammar::default());
         }
         let grammar = Grammar::default().with(Grammar::parse(own)?);
-        let is_known = |name: &String| grammar.kind(name).is_some();
-        let mut kinds = grammar.kinds();
-        match kinds.find(|kind| !kind.after.iter().all(is_known)) {
-            Some(kind) => Err(format!(
-                "call \"{}\": expected a call after = \"…\" that there is, found \"{}\"",
-                kind.name,
-                kind.after.clone().unwrap_or_default()
-            )),
-            None => Ok(grammar.clone()),
+        for kind in grammar.kinds() {
+            if let Some(first) = kind.after.as_ref().filter(|it| grammar.kind(it).is_none()) {
+                return Err(format!(
+                    "call \"{}\": expected a call that there is in after, found \"{first}\"",
+                    kind.name
+                ));
+            }
         }
+        Ok(grammar)
     }
 
     /// Takes what another search of the same kernel has found, whatever its seed. An error says in

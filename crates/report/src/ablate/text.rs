@@ -78,8 +78,8 @@ pub fn head(ablation: &Ablation) -> Vec<String> {
     )];
     if !ablation.unmeasured.is_empty() {
         said.push(format!(
-            "In some run the base could not measure this, and options are compared without that \
-             run's: {}.",
+            "Some of the base's runs could not measure this, and options are compared without \
+             those runs: {}.",
             ablation.unmeasured.join("; ")
         ));
     }
