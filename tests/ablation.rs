@@ -152,7 +152,8 @@ fn what_is_set_up_in_the_guest_is_an_option() {
     );
     let options = [
         option("nothing", "true"),
-        option("tracing", &late),
+        // Idle steps have a load now, and the advice is still about them.
+        option("tracing", &late) + "advice = { source = \"\", says = \"\", load = \"idle\" }\n",
         option("no such file", "echo 1 > /proc/sys/no-such-file\\ntrue"),
         option("fails late", "echo x; false"),
     ];
@@ -189,6 +190,10 @@ fn what_is_set_up_in_the_guest_is_an_option() {
         median.unwrap_or_else(|| panic!("{found:#}")).clone()
     };
     assert_eq!(median("tracing")["verdict"]["verdict"], "higher");
+    assert_eq!(
+        of("tracing")["outcome"],
+        "does not hold: the opposite is so"
+    );
     let nothing = &median("nothing")["verdict"]["verdict"];
     assert!(nothing != "higher" && nothing != "lower", "{found:#}");
     assert_eq!(median("nothing")["load"], "setup");
