@@ -128,6 +128,74 @@ fn a_suite_runs_to_its_end_and_changes_no_setting() {
     assert!(!table.contains("Virtual time"), "{table}");
 }
 
+const CLAIMS: &str = r#"
+summary = "what nobody has booted with"
+suite = "./own.toml"
+[[claim]]
+document = "a note"
+says = "with it, a thread wakes up earlier"
+expects = "lower"
+of = { boot = "punctual-has-no-such-argument" }
+than = { without = "punctual-has-no-such-argument" }
+what = { probe = "timer", load = "idle", statistic = "max" }
+"#;
+
+#[test]
+fn claims_are_held_against_this_machine_as_it_is_booted() {
+    let Some(_alone) = machine() else { return };
+    let scratch = scratch();
+    let own = "name = \"own\"\nsummary = \"short\"\n[[step]]\nprobe = \"timer\"\nsamples = 20\n";
+    fs::write(scratch.path("own.toml"), own).unwrap();
+    fs::write(scratch.path("claims.toml"), CLAIMS).unwrap();
+    let metal = |more: &[&str]| {
+        let mut command = scratch.punctual(&[&["metal", "./claims.toml", "--json"], more].concat());
+        let ended = Ended::of(command.current_dir(scratch.path("")));
+        assert_eq!(ended.status, Some(5), "{}", ended.stderr);
+        let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+        found["claims"][0].clone()
+    };
+    let nothing = metal(&[]);
+    assert_eq!(nothing["on_a_machine"], "not-tried");
+    assert_eq!(nothing["have"], Value::Null);
+    let of_host = ["--bench", "host", "--seeds", "1..2", "--quiet"];
+    let one_side = metal(&of_host);
+    assert_eq!(one_side["on_a_machine"], "not-tried");
+    assert!(one_side["have"]["host"].is_string(), "{one_side}");
+    assert_eq!(
+        one_side["needs"],
+        serde_json::json!(["punctual-has-no-such-argument"])
+    );
+    // What the store has is not measured again, and tells the same without a machine.
+    assert_eq!(metal(&of_host), one_side);
+    assert_eq!(metal(&[]), one_side);
+    let kept = scratch.run(&["runs", "--json"]).stdout;
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["runs"].as_array().unwrap().len(), 2);
+    // The other side: the same machine, as if it were booted with the argument.
+    let booted = fs::read_to_string("/proc/cmdline").unwrap();
+    let argument = "punctual-has-no-such-argument";
+    let line = scratch.file("cmdline", format!("{argument} {booted}"));
+    let mut command = Command::new("unshare");
+    let script = "mount --bind \"$0\" /proc/cmdline && exec \"$@\"";
+    command.args(["--mount", "sh", "-c", script, &line]);
+    command.arg(scratch.punctual(&[]).get_program());
+    command
+        .args(["metal", "./claims.toml", "--json"])
+        .args(of_host);
+    scratch.prepare(&mut command);
+    let ended = Ended::of(command.current_dir(scratch.path("")));
+    let found = punctual_tests::json(&ended);
+    let both = &found["claims"][0];
+    assert_eq!(both["on_a_machine"], "told", "{both}");
+    assert_eq!(both["runs"], serde_json::json!([2, 2]));
+    // Two runs of each side tell nothing, on any machine.
+    assert_eq!(both["sign"], "undecided");
+    assert!(
+        both["why"].is_string() && both["ratio"].is_number(),
+        "{both}"
+    );
+}
+
 /// A pair of interfaces, made as the page of `packet` says and with names of its own.
 struct Pair;
 
@@ -273,6 +341,9 @@ fn what_is_for_the_virtual_bench_is_refused() {
     let ended = scratch().run(&["run", "demo", "--bench", "host", "--boot", "quiet"]);
     assert_eq!(ended.status, Some(2));
     assert_has(&ended.stderr, &["--boot"]);
+    let ended = scratch().run(&["metal", "--seeds", "1..2"]);
+    assert_eq!(ended.status, Some(2));
+    assert_has(&ended.stderr, &["--seeds says how to measure"]);
 }
 
 /// A long run on this machine, and the processes below it when the given thing was seen.

@@ -30,6 +30,7 @@ mod list;
 #[cfg(feature = "manuals")]
 mod man;
 mod measure;
+mod metal;
 mod output_args;
 mod places;
 mod published;
@@ -97,8 +98,8 @@ Environment:
   XDG_CACHE_HOME   kernels and booted guests [~/.cache], in punctual/
   XDG_DATA_HOME    runs [~/.local/share], in punctual/runs.db
   XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml,
-                   punctual/options/NAME.toml and punctual/published/NAME.toml
-                   [~/.config]
+                   punctual/options/NAME.toml, punctual/claims/NAME.toml and
+                   punctual/published/NAME.toml [~/.config]
   PUNCTUAL_DB      what --db names; a password for a server comes from its URL,
                    PGPASSWORD or ~/.pgpass
   NO_COLOR         no colour in tables
@@ -165,6 +166,7 @@ enum Command {
     Serve(left_out::Serve),
     Explain(explain::Explain),
     Tracers(tracers::Tracers),
+    Metal(metal::Metal),
     List(list::List),
     Published(published::Published),
     Kernel(kernel::Kernel),
@@ -201,7 +203,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "published",
         ],
     ),
-    ("Judge more", &["extremes", "verify"]),
+    ("Judge more", &["extremes", "verify", "metal"]),
     (
         "Explain more",
         &["arrivals", "survey", "audit", "bound", "search"],
@@ -300,6 +302,7 @@ impl Cli {
             Command::Serve(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Tracers(command) => command.run(),
+            Command::Metal(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Published(command) => command.run(),
             Command::Kernel(command) => command.run(),

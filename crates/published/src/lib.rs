@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod claims;
 mod direction;
 mod document;
 mod figures;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use include_dir::{Dir, include_dir};
 use thiserror::Error;
 
+pub use claims::{Claim, Claims, Side, Way, parse_claims, release_numbers};
 pub use direction::{
     Below, Check, Comparison, Direction, Improved, Measure, Need, Ratio, Role, Statistic, Told,
 };
@@ -49,6 +51,16 @@ pub enum PublishedError {
         line: usize,
         /// What was expected, and what there is.
         expected: String,
+    },
+    /// A claim says something that cannot be.
+    #[error("{}: claim \"{says}\": {wrong}", file.display())]
+    Claim {
+        /// The file.
+        file: PathBuf,
+        /// The claim.
+        says: String,
+        /// What is wrong with it.
+        wrong: String,
     },
 }
 

@@ -22,6 +22,7 @@ mod json;
 pub mod judgement;
 pub mod mail;
 mod matrix;
+pub mod metal;
 mod page;
 pub mod published;
 pub mod repeat;

@@ -20,6 +20,8 @@ use crate::matrix::Matrix;
 
 pub use directions::{Checked, checked};
 pub use judged::ClaimVerdict;
+pub(crate) use judged::says;
+pub(crate) use measure::{by_run, rows};
 pub use tables::{Source, Table, table};
 pub use text::{directions_text, documents_text};
 

@@ -50,6 +50,7 @@
 #![forbid(unsafe_code)]
 
 pub mod campaign;
+pub mod claims;
 mod companion;
 mod data_files;
 pub mod documents;

@@ -2,7 +2,7 @@
 //! Which subjects a claim speaks of.
 
 use punctual_model::Preemption;
-use punctual_published::Role;
+use punctual_published::{Role, release_numbers};
 
 use crate::matrix::{Column, Matrix};
 
@@ -40,7 +40,7 @@ fn kernel<'a>(column: &'a Column<'a>) -> Option<Kernel<'a>> {
     Some(Kernel {
         column,
         preemption: &provenance.preemption,
-        release: release(&provenance.release),
+        release: release_numbers(&provenance.release),
     })
 }
 
@@ -48,15 +48,6 @@ fn kernel<'a>(column: &'a Column<'a>) -> Option<Kernel<'a>> {
 fn with<'a, 'b>(kernels: &'a [Kernel<'b>], model: &Preemption) -> Vec<&'a Kernel<'b>> {
     let all = kernels.iter();
     all.filter(|kernel| kernel.preemption == model).collect()
-}
-
-/// The numbers of `6.12.117+deb12-rt-amd64`: 6, 12, 117.
-fn release(text: &str) -> Vec<u64> {
-    let plain = |c: char| c.is_ascii_digit() || c == '.';
-    let head = text.split(|c| !plain(c)).next().unwrap_or_default();
-    head.split('.')
-        .filter_map(|part| part.parse().ok())
-        .collect()
 }
 
 /// Those with the highest or the lowest release; none where all have the same.

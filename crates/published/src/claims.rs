@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Claims that one kernel, or one boot argument, is better than another, to be held against runs
+//! on a real machine.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Measure, PublishedError};
+
+/// A file of claims.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claims {
+    /// One line for tables.
+    pub summary: String,
+    /// The suite that measures what the claims are about.
+    pub suite: String,
+    /// The claims.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// A claim: runs of one side are lower, or higher, than those of another.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The document that claims it.
+    pub document: String,
+    /// What it says, in a plain sentence.
+    pub says: String,
+    /// Which way it says that figures go.
+    pub expects: Way,
+    /// Whose figures.
+    pub of: Side,
+    /// Than whose.
+    pub than: Side,
+    /// Which figure.
+    pub what: Measure,
+}
+
+/// Which way figures go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// They are shorter.
+    Lower,
+    /// They are longer.
+    Higher,
+}
+
+/// A kernel as it is booted, as far as a claim is about it. What it does not say may be anything,
+/// and is the same on both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Side {
+    /// Its preemption model is one of these; empty: any.
+    pub preemption: Vec<String>,
+    /// Its release begins with these numbers: `6.12` means 6.12.43, and not 6.1; empty: any.
+    pub release: String,
+    /// Boot arguments that it has.
+    pub boot: String,
+    /// Boot arguments that it has not.
+    pub without: String,
+}
+
+/// The numbers of a kernel's release: 6, 12, 117 of `6.12.117+deb12-rt-amd64`.
+pub fn release_numbers(release: &str) -> Vec<u64> {
+    let is_plain = |c: char| c.is_ascii_digit() || c == '.';
+    let head = release.split(|c| !is_plain(c)).next().unwrap_or_default();
+    head.split('.')
+        .filter_map(|part| part.parse().ok())
+        .collect()
+}
+
+/// The name of a boot argument: `nohz` of `nohz=off`.
+fn name(argument: &str) -> &str {
+    argument.split_once('=').map_or(argument, |(name, _)| name)
+}
+
+/// Whether a command line has a boot argument. Of several of one name the last one counts.
+fn has(command_line: &str, argument: &str) -> bool {
+    let own = command_line.split_whitespace();
+    let mut own = own.filter(|own| name(own) == name(argument));
+    own.next_back() == Some(argument)
+}
+
+impl Side {
+    /// Whether a kernel of this release and command line, with one of these preemption models, is
+    /// meant.
+    pub fn means(&self, release: &str, command_line: &str, models: &[&str]) -> bool {
+        let is_model = |model: &&str| self.preemption.iter().any(|own| own == model);
+        let is_preempted = self.preemption.is_empty()
+            || (!models.is_empty() && models.iter().all(|model| is_model(model)));
+        let mut boot = self.boot.split_whitespace();
+        let mut without = self.without.split_whitespace();
+        is_preempted
+            && release_numbers(release).starts_with(&release_numbers(&self.release))
+            && boot.all(|argument| has(command_line, argument))
+            && !without.any(|argument| has(command_line, argument))
+    }
+
+    /// What it takes, for a sentence: `PREEMPT_RT`, `Linux 6.12, preemption full`.
+    pub fn told(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.release.is_empty() {
+            parts.push(format!("Linux {}", self.release));
+        }
+        match self.preemption.as_slice() {
+            [] => {}
+            [one] if one == "rt" => parts.push("PREEMPT_RT".to_owned()),
+            models if models.len() > 2 => parts.push("no PREEMPT_RT".to_owned()),
+            models => parts.push(format!("preempt={}", models.join(" or "))),
+        }
+        if !self.boot.is_empty() {
+            parts.push(self.boot.clone());
+        }
+        if !self.without.is_empty() {
+            parts.push(format!("no {}", self.without));
+        }
+        parts.join(", ")
+    }
+}
+
+impl Claim {
+    /// What is to be the same on both sides, of a kernel that is one of them: its release and its
+    /// preemption model as far as the claim names none, and all other boot arguments.
+    pub fn rest(&self, release: &str, command_line: &str, models: &[&str]) -> String {
+        let names = |side: &dyn Fn(&Side) -> bool| side(&self.of) || side(&self.than);
+        let mut parts = Vec::new();
+        if !names(&|side| !side.release.is_empty()) {
+            let numbers = release_numbers(release);
+            let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            parts.push(format!("Linux {}", numbers.join(".")));
+        }
+        if !names(&|side| !side.preemption.is_empty()) {
+            parts.push(models.join(" or "));
+        }
+        let own = [&self.of, &self.than].map(|side| [&side.boot, &side.without]);
+        let own = own
+            .as_flattened()
+            .iter()
+            .flat_map(|all| all.split_whitespace());
+        let mut own: Vec<&str> = own.map(name).collect();
+        // A boot loader's own words, and what the model is asked for by.
+        own.extend(["BOOT_IMAGE", "initrd", "preempt"]);
+        let words = command_line.split_whitespace();
+        let mut words: Vec<&str> = words.filter(|word| !own.contains(&name(word))).collect();
+        words.sort_unstable();
+        parts.extend(words.into_iter().map(str::to_owned));
+        parts.join(" ")
+    }
+}
+
+/// Reads a file of claims; `file` is what errors call it.
+///
+/// # Errors
+/// Where it is no TOML, is not in the form of claims, or a claim does not say what its two sides
+/// differ in.
+pub fn parse_claims(file: &Path, text: &str) -> Result<Claims, PublishedError> {
+    let claims: Claims = toml::from_str(text).map_err(|reason| PublishedError::Form {
+        file: file.to_owned(),
+        reason,
+    })?;
+    const MODELS: [&str; 5] = ["none", "voluntary", "full", "lazy", "rt"];
+    for claim in &claims.claims {
+        let sides = [&claim.of, &claim.than];
+        let models = sides.iter().flat_map(|side| &side.preemption);
+        let unknown = models
+            .into_iter()
+            .find(|one| !MODELS.contains(&one.as_str()));
+        let wrong = if let Some(model) = unknown {
+            format!(
+                "expected a preemption model ({}), found {model}",
+                MODELS.join(", ")
+            )
+        } else if sides.iter().any(|side| side.told().is_empty()) || claim.of == claim.than {
+            "expected two sides that differ in preemption, release, boot or without".to_owned()
+        } else {
+            continue;
+        };
+        return Err(PublishedError::Claim {
+            file: file.to_owned(),
+            says: claim.says.clone(),
+            wrong,
+        });
+    }
+    Ok(claims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAIM: &str = "summary = \"s\"\nsuite = \"metal\"\n[[claim]]\ndocument = \"d\"\nsays = \
+                         \"it is so\"\nexpects = \"lower\"\nof = { boot = \"nohz=off\" }\nthan = \
+                         { without = \"nohz=off\" }\nwhat = { probe = \"timer\", statistic = \
+                         \"max\" }\n";
+
+    fn parse(text: &str) -> Result<Claims, PublishedError> {
+        parse_claims(Path::new("c.toml"), text)
+    }
+
+    #[test]
+    fn a_side_is_known_by_release_model_and_arguments() {
+        let side = |release: &str, boot: &str, without: &str, models: &[&str]| Side {
+            release: release.into(),
+            boot: boot.into(),
+            without: without.into(),
+            preemption: models.iter().map(|one| (*one).to_owned()).collect(),
+        };
+        let release = "6.12.117+deb12-rt-amd64";
+        let means = |side: Side| side.means(release, "quiet nohz=on nohz=off x", &["rt"]);
+        assert!(means(side("6.12", "", "", &[])));
+        assert!(!means(side("6.1", "", "", &[])));
+        assert!(!means(side("6.12.1", "", "", &[])));
+        assert!(means(side("", "nohz=off x", "y", &["full", "rt"])));
+        assert!(!means(side("", "nohz=on", "", &[])));
+        assert!(!means(side("", "", "nohz=off", &[])));
+        assert!(!means(side("", "", "", &["full"])));
+        // A model that is not known is none that a claim names, unless each that it may be is.
+        let both = ["none", "voluntary"];
+        assert!(side("", "", "", &both).means(release, "", &both));
+        assert!(!side("", "", "", &["none"]).means(release, "", &both));
+        assert!(!side("", "", "", &["none"]).means(release, "", &[]));
+    }
+
+    #[test]
+    fn all_else_is_to_be_the_same() {
+        let claim = &parse(CLAIM).unwrap().claims[0];
+        let rest = |line| claim.rest("6.12.117-rt", line, &["rt"]);
+        let kept = "Linux 6.12.117 rt quiet root=/dev/sda1";
+        let sorted = |text: &str| {
+            let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            words.sort();
+            words
+        };
+        let found = rest("BOOT_IMAGE=/a root=/dev/sda1 quiet nohz=off");
+        assert_eq!(sorted(&found), sorted(kept));
+        assert_eq!(found, rest("BOOT_IMAGE=/b quiet root=/dev/sda1"));
+        assert_ne!(found, rest("quiet root=/dev/sda1 isolcpus=1"));
+        assert_ne!(
+            found,
+            claim.rest("6.12.117", "quiet root=/dev/sda1", &["full"])
+        );
+    }
+
+    #[test]
+    fn a_claim_says_what_its_sides_differ_in() {
+        let wrong = |text: &str| parse(text).unwrap_err().to_string();
+        let same = CLAIM.replace("without", "boot");
+        assert!(wrong(&same).contains("c.toml: claim \"it is so\": expected two sides"));
+        let model = CLAIM.replace("{ boot = \"nohz=off\" }", "{ preemption = [\"real\"] }");
+        assert!(wrong(&model).contains("expected a preemption model (none, voluntary"));
+        assert!(wrong(&CLAIM.replace("expects = \"lower\"", "")).contains("expects"));
+    }
+}

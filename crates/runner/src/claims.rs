@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files of claims that a real machine is held against: those that come with Punctual, and the
+//! user's own.
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use punctual_published::{Claims, PublishedError, parse_claims};
+
+use crate::{Error, data_files};
+
+static CLAIMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../claims");
+
+/// The file of claims of that name, or at that path.
+///
+/// # Errors
+/// Where there is none, it cannot be read, or it is not in the form of claims.
+pub fn find(name_or_path: &str) -> Result<Claims, Error> {
+    if data_files::is_path(name_or_path) {
+        let path = Path::new(name_or_path);
+        return parsed(path, &data_files::read(path)?);
+    }
+    let texts: Vec<(PathBuf, String)> = data_files::all("claims", &CLAIMS)?;
+    let names: Vec<String> = texts
+        .iter()
+        .map(|(path, _)| data_files::stem(path))
+        .collect();
+    // The user's own come last, and take the place of others of their name.
+    let mut named = names.iter().zip(&texts).rev();
+    match named.find(|(name, _)| *name == name_or_path) {
+        Some((_, (path, text))) => parsed(path, text),
+        None => {
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            Err(Error::unknown("file of claims", name_or_path, &known))
+        }
+    }
+}
+
+fn parsed(path: &Path, text: &str) -> Result<Claims, Error> {
+    let wrong = |error: PublishedError| Error::Request(error.to_string());
+    parse_claims(path, text).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_with_it_can_be_read() {
+        let claims = find("docs").unwrap();
+        assert!(claims.claims.len() > 10);
+        assert!(crate::suites::find(&claims.suite).is_ok());
+        let error = find("dosc").unwrap_err().to_string();
+        assert!(error.contains("docs"), "{error}");
+    }
+}
