@@ -22,6 +22,8 @@ const SCHEMA: &str = "punctual.metal/1";
 pub struct Metal {
     schema: &'static str,
     summary: String,
+    /// What keeps runs from being of a side: whose preemption model is not known, and why.
+    unknown: Vec<String>,
     /// The claims, in the order of the file.
     pub claims: Vec<Tried>,
 }
@@ -131,6 +133,7 @@ pub fn metal(claims: &Claims, runs: &[Run]) -> Metal {
     Metal {
         schema: SCHEMA,
         summary: claims.summary.clone(),
+        unknown: unknown(&boots),
         claims: claims.claims.iter().map(tried).collect(),
     }
 }
@@ -150,6 +153,24 @@ fn boots<'a>(matrix: &'a Matrix<'a>) -> impl Iterator<Item = Boot<'a>> {
             models: models(&found.preemption),
         })
     })
+}
+
+/// The machines that may be of any side that names a preemption model, and so are of none.
+fn unknown(boots: &[Boot<'_>]) -> Vec<String> {
+    let of_boot = |boot: &Boot<'_>| {
+        let found = boot.first.provenance.as_ref()?;
+        let Preemption::Unknown(why) = &found.preemption else {
+            return None;
+        };
+        let (host, release) = (boot.host(), boot.release);
+        Some(format!(
+            "{host}, {release}: its preemption model is not known ({why})"
+        ))
+    };
+    let mut all: Vec<String> = boots.iter().filter_map(of_boot).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// What a preemption model may be; nothing where it may be any.
@@ -178,13 +199,17 @@ impl Boot<'_> {
         found.map(|run| run.value).collect()
     }
 
+    /// The machine's name, or as what it was reached.
+    fn host(&self) -> &str {
+        match &self.first.machine {
+            MachineRecord::Host(machine) => machine.ssh.as_ref().unwrap_or(&machine.host),
+            MachineRecord::Virtual(_) => "",
+        }
+    }
+
     fn place(&self, claim: &Claim) -> Place {
-        let host = match &self.first.machine {
-            MachineRecord::Host(machine) => machine.ssh.as_ref().unwrap_or(&machine.host).clone(),
-            MachineRecord::Virtual(_) => String::new(),
-        };
         Place {
-            host,
+            host: self.host().to_owned(),
             all_else: self.rest(claim),
         }
     }
@@ -339,6 +364,11 @@ impl Metal {
             tried.count(),
             self.summary
         ))];
+        blocks.extend(
+            self.unknown
+                .iter()
+                .map(|said| Block::Para(format!("{said}: it is no side of a claim about one."))),
+        );
         let mut document = "";
         for one in &self.claims {
             if document != one.document {
@@ -477,7 +507,12 @@ mod tests {
         let model = |run: &mut Run| {
             run.provenance.as_mut().unwrap().preemption = Preemption::default();
         };
-        assert_says(&[rt(), changed(&model)], "Not tried");
+        let stock = changed(&model);
+        assert_says(&[rt(), stock.clone()], "Not tried");
+        assert_says(
+            &[stock],
+            "board, 6.12.117-none: its preemption model is not known (it was not looked for): it",
+        );
     }
 
     #[test]
