@@ -3,10 +3,12 @@
 //! ends its guest costs nobody else anything.
 
 use std::fs;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use punctual_tests::kernel::{add_kernel, module};
-use punctual_tests::{Scratch, assert_has, json};
+use punctual_tests::{Scratch, assert_has, json, until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const STOCK: [&str; 6] = [
@@ -18,11 +20,14 @@ const STOCK: [&str; 6] = [
     "--boot=preempt=full",
 ];
 
-/// A call that only root may make: the kernel panics.
+/// Calls that only root may make: the kernel panics, the machine is reset, all processes end.
 const CRASH: &str = "[[call]]\nname = \"open-sysrq\"\ndoes = \"\"\nsyscall = \"openat\"\n\
     args = [-100, \"'/proc/sysrq-trigger'\", 1, 0]\nmakes = [\"sysrq\"]\n\
     [[call]]\nname = \"crash\"\ndoes = \"\"\nsyscall = \"write\"\n\
-    args = [\"#sysrq\", \"'c'\", 1]\n";
+    args = [\"#sysrq\", \"'c'\", 1]\n\
+    [[call]]\nname = \"reset\"\ndoes = \"\"\nsyscall = \"write\"\n\
+    args = [\"#sysrq\", \"'b'\", 1]\n\
+    [[call]]\nname = \"kill-everybody\"\ndoes = \"\"\nsyscall = \"kill\"\nargs = [-1, 9]\n";
 
 fn asked<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&STOCK[..], more].concat()
@@ -201,23 +206,75 @@ fn the_same_seed_finds_the_same() {
     let one = find("one");
     assert_eq!(one["candidates"], 24);
     assert_eq!(one, find("other"));
+    // What is kept is not tried again, and asks for the very same search.
+    assert_eq!(one, find("other"));
+    let other = scratch.path("other");
+    let other = ["--into", other.to_str().unwrap()];
+    let each = [&other[..], &["--candidates", "24", "--each", "20ms"]].concat();
+    let ended = scratch.run(&asked(&each));
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["has another search"]);
+}
+
+/// What was tried before Ctrl-C is in its directory, and the same command goes on: it finds what a
+/// search does that nobody has interrupted.
+#[test]
+fn a_search_goes_on_where_it_was_ended() {
+    let scratch = Scratch::new();
+    let into = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
+    let (parts, whole) = (into("parts"), into("whole"));
+    let search = |into: &str, candidates: &str| {
+        let more = ["--candidates", candidates, "--top", "0", "--into", into];
+        let ended = scratch.run(&asked(&more));
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let kept = fs::read_to_string(Path::new(into).join("search.json"));
+        serde_json::from_str::<Value>(&kept.expect("what is kept")).expect("JSON")
+    };
+    let mut endless = scratch.punctual(&asked(&["--time", "1h", "--top", "0", "--into", &parts]));
+    let mut child = endless.stdout(Stdio::null()).spawn().expect("it starts");
+    let kept = || fs::read_to_string(Path::new(&parts).join("search.json")).unwrap_or_default();
+    let candidates = || {
+        let kept = serde_json::from_str::<Value>(&kept()).unwrap_or_default();
+        kept["candidates"].as_u64().unwrap_or(0)
+    };
+    until("a round is kept", || candidates() > 0);
+    kill_process(Pid::from_child(&child), Signal::INT).expect("Ctrl-C");
+    assert_eq!(child.wait().expect("it ends").code(), Some(3));
+    let further = (candidates() + 12).to_string();
+    let parts = search(&parts, &further);
+    assert_eq!(parts["candidates"].to_string(), further);
+    assert_eq!(parts, search(&whole, &further));
 }
 
 #[test]
 fn a_program_that_ends_its_guest_costs_nobody_else_anything() {
     let scratch = Scratch::new();
     let grammar = scratch.file("grammar.toml", CRASH);
-    let (fine, crash) = ("mmap 4096", "open-sysrq; crash");
-    let more = ["--root", "--grammar", &grammar, "--program", fine];
-    let more = [&more[..], &["--program", crash, "--program", fine]].concat();
+    let fine = "mmap 4096";
+    // A panic; a machine that is reset; everybody killed but init; more memory than there is, which
+    // costs the program alone.
+    let bad = [
+        "open-sysrq; crash",
+        "open-sysrq; reset",
+        "kill-everybody",
+        "mmap 33554432 *64",
+    ];
+    let each = bad.iter().flat_map(|bad| [fine, bad]).chain([fine]);
+    let programs: Vec<&str> = each.clone().flat_map(|one| ["--program", one]).collect();
+    let more = [&["--root", "--grammar", &grammar][..], &programs].concat();
     let ended = scratch.run(&asked(&more));
     assert_eq!(ended.status, Some(3), "{}", ended.stderr);
     let tried = &json(&ended)["tried"];
-    let lost = tried[1]["guest_lost"].as_str().expect("a reason");
-    assert!(lost.contains("panicked") || lost.contains("oops"), "{lost}");
-    for number in [0, 2] {
+    let lost = |number: usize| tried[number]["guest_lost"].as_str().unwrap_or_default();
+    assert!(
+        lost(1).contains("panicked") || lost(1).contains("oops"),
+        "{tried:#}"
+    );
+    assert!(!lost(3).is_empty() && !lost(5).is_empty(), "{tried:#}");
+    for number in [0, 2, 4, 6, 7, 8] {
         assert!(tried[number]["stretches"].is_array(), "{tried:#}");
     }
+    assert_eq!(each.count(), 9);
 }
 
 #[test]

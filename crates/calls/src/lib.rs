@@ -162,6 +162,17 @@ impl Default for Grammar {
 }
 
 impl Grammar {
+    /// Whether these calls make what the kernel keeps when their processes are gone: objects of
+    /// System V's or POSIX's IPC. Such a program has a namespace of its own for them, where it may.
+    pub fn outlive(&self, calls: &[Call]) -> bool {
+        const MAKERS: [&str; 4] = ["semget", "shmget", "msgget", "mq_open"];
+        calls.iter().any(|call| {
+            let kind = self.kind(&call.name);
+            kind.is_some_and(|kind| MAKERS.contains(&kind.syscall.as_str()))
+                || self.outlive(&call.body)
+        })
+    }
+
     /// Reads one: entries `[[call]]`. An error says what is wrong with which.
     pub fn parse(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]

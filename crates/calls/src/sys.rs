@@ -92,6 +92,8 @@ numbers! {
     "execve" SYS_execve
     "fadvise64" SYS_fadvise64
     "fallocate" SYS_fallocate
+    "fanotify_init" SYS_fanotify_init
+    "fanotify_mark" SYS_fanotify_mark
     "fchdir" SYS_fchdir
     "fcntl" SYS_fcntl
     "fdatasync" SYS_fdatasync
@@ -120,16 +122,25 @@ numbers! {
     "listen" SYS_listen
     "lseek" SYS_lseek
     "madvise" SYS_madvise
+    "mbind" SYS_mbind
     "membarrier" SYS_membarrier
     "memfd_create" SYS_memfd_create
     "mincore" SYS_mincore
     "mkdirat" SYS_mkdirat
     "mlock" SYS_mlock
+    "mlock2" SYS_mlock2
     "mlockall" SYS_mlockall
     "mmap" SYS_mmap
     "mount" SYS_mount
     "mprotect" SYS_mprotect
+    "mq_open" SYS_mq_open
+    "mq_timedreceive" SYS_mq_timedreceive
+    "mq_timedsend" SYS_mq_timedsend
     "mremap" SYS_mremap
+    "msgctl" SYS_msgctl
+    "msgget" SYS_msgget
+    "msgrcv" SYS_msgrcv
+    "msgsnd" SYS_msgsnd
     "msync" SYS_msync
     "munlock" SYS_munlock
     "munlockall" SYS_munlockall
@@ -138,6 +149,7 @@ numbers! {
     "openat" SYS_openat
     "perf_event_open" SYS_perf_event_open
     "pidfd_open" SYS_pidfd_open
+    "pidfd_send_signal" SYS_pidfd_send_signal
     "pipe2" SYS_pipe2
     "ppoll" SYS_ppoll
     "prctl" SYS_prctl
@@ -155,11 +167,19 @@ numbers! {
     "sched_setattr" SYS_sched_setattr
     "sched_setscheduler" SYS_sched_setscheduler
     "sched_yield" SYS_sched_yield
+    "seccomp" SYS_seccomp
+    "semctl" SYS_semctl
+    "semget" SYS_semget
+    "semop" SYS_semop
     "sendfile" SYS_sendfile
     "sendmsg" SYS_sendmsg
     "sendto" SYS_sendto
     "setpriority" SYS_setpriority
     "setsockopt" SYS_setsockopt
+    "shmat" SYS_shmat
+    "shmctl" SYS_shmctl
+    "shmdt" SYS_shmdt
+    "shmget" SYS_shmget
     "shutdown" SYS_shutdown
     "signalfd4" SYS_signalfd4
     "socket" SYS_socket
@@ -410,6 +430,13 @@ pub fn become_ordinary() -> io::Result<()> {
         check(libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0))?;
     }
     Ok(())
+}
+
+/// Gets a namespace for objects of IPC, which end with it. An ordinary user has none: there they
+/// stay.
+pub fn own_ipc() {
+    // SAFETY: no pointers. A process that was just forked has one thread.
+    let _ = unsafe { libc::unshare(libc::CLONE_NEWIPC) };
 }
 
 /// Gives a directory to that user, where this process is root.

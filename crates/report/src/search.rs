@@ -10,6 +10,9 @@ use crate::block::{self, Block};
 use crate::text::{self, counted, thousands};
 use crate::{figure, shell};
 
+/// The file beside the finds that has the user's own kinds of calls.
+pub const GRAMMAR: &str = "grammar.toml";
+
 /// A search, and what its finds came to.
 pub struct Told<'a> {
     /// The search.
@@ -228,13 +231,17 @@ impl Told<'_> {
         };
         let root = if asked.root { " --root" } else { "" };
         let grammar = if asked.grammar.is_empty() {
-            ""
+            String::new()
         } else {
-            " --grammar FILE"
+            format!(" --grammar {}/{GRAMMAR}", self.place)
         };
+        let each = asked
+            .each
+            .map(|each| format!(" --each {}us", each.0 / 1_000));
         format!(
-            "punctual search --kernel {}{boot}{root}{grammar} --program '{program}'",
-            asked.kernel
+            "punctual search --kernel {}{boot}{root}{grammar}{} --program '{program}'",
+            asked.kernel,
+            each.unwrap_or_default()
         )
     }
 
@@ -389,7 +396,9 @@ fn confirmed(one: &Confirmed) -> String {
         last.extend([", most of it in ", function]);
     }
     told.extend(one.why_not.iter().cloned());
-    format!("beside it ({}): {}", one.run, told.join("; "))
+    let cause = one.cause.as_ref().map(|cause| format!(". {cause}"));
+    let cause = cause.unwrap_or_default();
+    format!("beside it ({}): {}{cause}", one.run, told.join("; "))
 }
 
 impl Tried<'_> {

@@ -13,6 +13,7 @@ const BEFORE: &str = r"#define _GNU_SOURCE
 #include <grp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,6 +196,9 @@ const ORDINARY: &str =
 \t\t\tprctl(PR_SET_DUMPABLE, 1);
 ";
 
+/// Where it may, a program that makes objects of IPC has them end with it.
+const IPC: &str = "\t\t\tunshare(CLONE_NEWIPC);\n";
+
 /// A program in C, with a comment above it, whose lines are given; as root, or as an ordinary user.
 ///
 /// # Errors
@@ -239,7 +243,12 @@ pub fn program(
         .replace("STATE", &state)
         .replace("HELPERS", &helpers.replace("COPY", &copies.concat()));
     let ordinary = if root { "" } else { ORDINARY };
-    let behind = BEHIND.replace("ORDINARY", ordinary);
+    let ipc = if grammar.outlive(&program.calls) {
+        IPC
+    } else {
+        ""
+    };
+    let behind = BEHIND.replace("ORDINARY", &(ipc.to_owned() + ordinary));
     Ok(format!(
         "/*\n{} */\n{before}{calls}{behind}",
         comment.concat()

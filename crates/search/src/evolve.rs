@@ -445,6 +445,7 @@ mod tests {
             root,
             random: false,
             grammar: String::new(),
+            each: None,
         }
     }
 

@@ -114,6 +114,9 @@ pub struct Asked {
     pub random: bool,
     /// Kinds of calls of the user's own, as text; may be empty.
     pub grammar: String,
+    /// After which time of its guest each program is ended; the usual one where none is named.
+    #[serde(default)]
+    pub each: Option<Nanos>,
 }
 
 /// How far a search is; all that is needed to go on.

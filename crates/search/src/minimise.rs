@@ -43,6 +43,9 @@ pub struct Confirmed {
     pub reached_ns: Option<i64>,
     /// The function that ran most of what kept that one waiting.
     pub function: Option<String>,
+    /// What kept that one waiting, as a sentence.
+    #[serde(default)]
+    pub cause: Option<String>,
     /// Why something of it is not known.
     pub why_not: Option<String>,
 }

@@ -16,7 +16,7 @@ use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
 use punctual_model::Nanos;
 use punctual_model::suite::{SubjectSpec, Suite};
-use punctual_report::search::{Told, Tried, in_c};
+use punctual_report::search::{GRAMMAR, Told, Tried, in_c};
 use punctual_report::text::{clean, thousands};
 use punctual_runner::systems::{Builder, Equipment};
 use punctual_runner::{Companion, loads};
@@ -217,6 +217,7 @@ impl Search {
             root: self.root,
             random: self.random,
             grammar: grammar.unwrap_or_default(),
+            each: self.each,
         })
     }
 
@@ -477,6 +478,9 @@ impl Search {
                 fs::remove_file(&path).with_context(|| path.display().to_string())?;
             }
         }
+        if !found.asked.grammar.is_empty() {
+            write(&directory.join(GRAMMAR), &found.asked.grammar)?;
+        }
         let told_as_json = serde_json::to_string_pretty(&told.json())?;
         write(&directory.join("finds.json"), &told_as_json)?;
         output::print_result(self.json, || told.json(), |width| told.text(width))?;
@@ -531,8 +535,8 @@ fn begun(directory: &Path, new: Found) -> Result<Found> {
         None => Ok(new),
         Some(found) if found.asked == new.asked => Ok(found),
         Some(_) => Err(UsageError(format!(
-            "{} has another search, with another kernel, seed, user or grammar: name another \
-             directory (--into), or remove it",
+            "{} has another search, with another kernel, seed, user, limit or grammar: name \
+             another directory (--into), or remove it",
             directory.display()
         ))
         .into()),

@@ -317,6 +317,14 @@ fn differs(place: &Place, reached: Option<&Reached>) -> Vec<Differs> {
 }
 
 impl Told {
+    /// What kept the latest of all aimed samples waiting, as a sentence; none where none was seen,
+    /// or its story is not told.
+    pub fn latest_cause(&self) -> Option<&str> {
+        let places = self.steps.iter().flat_map(|step| &step.places);
+        let latest = places.max_by_key(|place| place.reached_ns)?;
+        latest.cause.as_deref()
+    }
+
     /// Takes what was reached in a step with a second timer, where nothing later is known.
     pub fn add_second(&mut self, step: u32, second: &Second) {
         let story = second.reached.breakdown.as_ref().ok();

@@ -5,12 +5,13 @@ use anyhow::{Result, bail};
 use punctual_model::plan::Load;
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Recording, Run};
+use punctual_report::scope::arrivals::Told as Known;
 use punctual_report::search::load;
 use punctual_search::Asked;
 use punctual_search::minimise::Confirmed;
 
 use crate::commands::StoreArgs;
-use crate::commands::arrivals::WatchArgs;
+use crate::commands::arrivals::{self, WatchArgs};
 use crate::commands::measure::MeasureArgs;
 use crate::commands::measure::what::WhatArgs;
 
@@ -55,7 +56,12 @@ impl Confirm<'_> {
                 results.runs.len()
             );
         };
-        Ok(Some(told(run)))
+        let known = arrivals::of_run(prepared.store(), run)?;
+        let cause = known.as_ref().and_then(Known::latest_cause);
+        Ok(Some(Confirmed {
+            cause: cause.map(str::to_owned),
+            ..told(run)
+        }))
     }
 
     fn suite(&self, program: &str) -> Result<Suite> {
@@ -84,6 +90,7 @@ fn told(run: &Run) -> Confirmed {
         foretold_ns: foretold.map(|one| ns(one.worst)),
         reached_ns: reached.map(ns),
         function: arrivals.and_then(|one| one.reached_function.clone()),
+        cause: None,
         why_not: refused.or_else(|| run.error.clone()).or(gap).or(unseen),
     }
 }
