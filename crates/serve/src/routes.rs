@@ -229,10 +229,21 @@ pub fn cost(store: &Store, request: &Request) -> u64 {
             let there = baseline.and_then(Result::ok).unwrap_or_default();
             ([named(), there].concat(), OF_GATE)
         }
+        ["campaigns", id] | ["api", "campaigns", id] => {
+            return heaviest(store, id).saturating_mul(OF_PAGE);
+        }
         _ => return 0,
     };
     let weights = runs.iter().filter_map(|id| store.weight(id).ok());
     weights.sum::<u64>().saturating_mul(factor)
+}
+
+/// The bytes of the heaviest run of a campaign, whose runs are read one after the other.
+fn heaviest(store: &Store, campaign: &str) -> u64 {
+    let runs = store.campaign(campaign).map(|campaign| campaign.runs);
+    let runs = runs.unwrap_or_default().into_iter();
+    let weights = runs.filter_map(|one| store.weight(&one.run).ok());
+    weights.max().unwrap_or(0)
 }
 
 fn is_raw(query: &Query) -> bool {

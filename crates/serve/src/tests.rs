@@ -8,8 +8,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use punctual_model::campaign::{Asked, Setting};
 use punctual_model::run::{Request, State};
 use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey, Run, Subject};
+use punctual_store::{PlannedRun, key};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -65,8 +67,12 @@ fn run_of(samples: i64) -> Run {
 /// A store with a run of each of these numbers of samples.
 fn fill(path: &Path, samples: &[i64]) {
     let store = Store::open(path).unwrap();
-    for count in samples {
-        store.add(&run_of(*count)).unwrap();
+    for (seed, count) in (1..).zip(samples) {
+        let run = Run {
+            seed,
+            ..run_of(*count)
+        };
+        store.add(&run).unwrap();
     }
 }
 
@@ -146,6 +152,31 @@ fn unchunked(mut body: &str) -> String {
     }
 }
 
+/// A campaign of these runs; its id.
+fn campaign(store: &Store, runs: &[&str]) -> String {
+    let runs: Vec<Run> = runs.iter().map(|id| store.load(id).unwrap()).collect();
+    let asked = Asked {
+        name: "nightly".into(),
+        summary: String::new(),
+        left_out: Vec::new(),
+        settings: vec![Setting {
+            name: "demo".into(),
+            subjects: vec!["none".into()],
+            seeds: runs.iter().map(|run| run.seed).collect(),
+        }],
+    };
+    let planned = runs.iter().map(|run| PlannedRun {
+        setting: 0,
+        subject: 0,
+        seed: run.seed,
+        key: key(run),
+    });
+    let planned: Vec<PlannedRun> = planned.collect();
+    store
+        .begin_campaign(&asked, &planned, "2026-01-09T00:00:00Z")
+        .unwrap()
+}
+
 #[test]
 fn what_takes_too_much_memory_is_refused_and_what_is_left_is_answered() {
     let limits = Limits {
@@ -153,8 +184,18 @@ fn what_takes_too_much_memory_is_refused_and_what_is_left_is_answered() {
         ..limits()
     };
     // 100,000 samples are half a megabyte or more in the store, and many times that on a page.
-    served(&[100_000, 100], limits, |address, _| {
+    served(&[100_000, 100], limits, |address, path| {
+        let store = Store::open(path).unwrap();
+        let heavy = campaign(&store, &["r1", "r2"]);
+        let light = campaign(&store, &["r2"]);
+        assert_eq!(get(address, &format!("/campaigns/{light}")).0, 200);
+        let of_heavy = [
+            format!("/campaigns/{heavy}"),
+            format!("/api/campaigns/{heavy}"),
+        ];
         for target in [
+            of_heavy[0].as_str(),
+            of_heavy[1].as_str(),
             "/runs/r1",
             "/api/runs/r1",
             "/show?run=r1",

@@ -82,13 +82,18 @@ impl FormsArgs {
         self.report.as_ref()?.file_name()?.to_str()
     }
 
+    /// The mail, where one is asked for; it is given the page's name.
+    pub fn mail(&self, mail: impl FnOnce(Option<&str>) -> Mail) -> Option<Mail> {
+        self.mail.as_ref().map(|_| mail(self.page_name()))
+    }
+
     /// Prints and writes what is asked for; what came of it for the kernel's selftests, where KTAP
     /// is asked for.
     pub fn show(
         &self,
         cases: &[Case],
         runs: &[Run],
-        mail: impl FnOnce(Option<&str>) -> Mail,
+        mail: Option<Mail>,
         json: impl FnOnce() -> Value,
         text: impl FnOnce() -> String,
         page: impl FnOnce() -> Result<String>,
@@ -112,9 +117,8 @@ impl FormsArgs {
             Some(path) => fs::write(path, text()).with_context(|| path.display().to_string()),
             None => Ok(()),
         };
-        if let Some(path) = &self.mail {
-            let text = mail(self.page_name()).text();
-            fs::write(path, text).with_context(|| path.display().to_string())?;
+        if let (Some(path), Some(mail)) = (&self.mail, mail) {
+            fs::write(path, mail.text()).with_context(|| path.display().to_string())?;
         }
         write(&self.junit, &|| junit(cases))?;
         write(&self.kcidb, &|| format!("{:#}\n", kcidb(cases, runs)))?;

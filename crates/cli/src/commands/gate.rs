@@ -391,13 +391,14 @@ impl Gate {
         } else {
             Detail::Short
         };
+        let mail = |page: Option<&str>| mail_of_gate(gate, &runs.there, &runs.here, page);
+        let mail = self.forms.mail(mail);
         // On a page the baseline's runs have another name.
-        let (there, here) = (runs.there.clone(), runs.here.clone());
         let runs = page_runs(runs.there, runs.here);
         self.forms.show(
             &cases,
             &runs,
-            |page| mail_of_gate(gate, &there, &here, page),
+            mail,
             || gate_json(gate),
             || gate_text(gate, output::width(), detail),
             || Ok(gate_page(gate, &runs, &documents::all()?)),

@@ -323,7 +323,8 @@ impl Judge {
         self.forms.show(
             &cases(judgement),
             runs,
-            |page| mail_of_judgement(judgement, stories, runs, page),
+            self.forms
+                .mail(|page| mail_of_judgement(judgement, stories, runs, page)),
             || judgement_json(judgement, stories),
             || judgement_text(judgement, stories, output::width()),
             || Ok(judgement_page(judgement, stories, runs, &documents::all()?)),
