@@ -194,3 +194,35 @@ fn a_budget_ends_it_and_mistakes_are_told_with_their_line() {
         &["left out: ", "preempt=none", "6 of 6 runs are left"],
     );
 }
+
+/// A limit on what was reached asks for arrivals: each run is watched once, and its page shows them.
+#[test]
+fn a_campaign_is_judged_by_every_arrival() {
+    let scratch = Scratch::new();
+    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"reached\"\nat_most = \"1 s\"\n";
+    let suite = "name = \"brief\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\nload = \
+                 \"stress\"\nsamples = 50\n";
+    scratch.file("brief.toml", suite);
+    let rt = KERNELS[1];
+    let matrix = format!("suites = [\"./brief.toml\"]\nkernels = [\"{rt}\"]\nseeds = 1\n{limit}");
+    let campaign = scratch.file("matrix.toml", matrix);
+    let run = |more: &[&str]| {
+        let words = ["campaign", &campaign, "--json", "--explain", "0"];
+        scratch.run(&[&words, more].concat())
+    };
+    // Nobody has looked at every moment, so nothing is known of it.
+    let unwatched = run(&["--quiet"]);
+    assert_eq!(unwatched.status, Some(5), "{}", unwatched.stderr);
+    let said = json(&unwatched)["settings"][0]["verdict"].to_string();
+    assert_has(&said, &["not watched"]);
+    let watched = run(&["--arrivals=1"]);
+    assert_has(&watched.stderr, &["every arrival is watched"]);
+    let said = json(&watched)["settings"][0]["verdict"].to_string();
+    assert!(!said.contains("not watched"), "{said}");
+    let kept = json(&scratch.run(&["show", "last", "--json"]));
+    let reached = &kept["runs"][0]["arrivals"][0]["reached_ns"];
+    assert!(reached.as_i64() > Some(1_000), "{kept:#}");
+    let again = run(&["--arrivals=1"]);
+    assert_eq!(json(&again), json(&watched));
+    assert!(!again.stderr.contains("every arrival is watched"));
+}

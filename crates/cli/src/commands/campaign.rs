@@ -25,11 +25,12 @@ use punctual_runner::{Error, Job, Runner, memory, now};
 use punctual_store::Store;
 use serde_json::{Value, json};
 
+use super::arrivals::{self, WatchArgs};
 use super::measure::number_args::parse_jobs;
 use super::measure::side_by_side;
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
-use super::{StoreArgs, arrivals, catalog, virtual_bench};
+use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
 use crate::progress::{Progress, expected};
 use crate::scale_args::parse_duration;
@@ -98,6 +99,8 @@ pub struct Campaign {
         allow_hyphen_values = true
     )]
     sbatch: Vec<String>,
+    #[command(flatten)]
+    watch: WatchArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// Show no progress
@@ -204,20 +207,32 @@ impl Campaign {
         let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
         let taken = Mutex::new((Report::of(&ready.asked()), None));
         runner.carry_out_each(&jobs, side_by_side, &goes_on, &|number, mut ended| {
-            let attached = arrivals::attach(store, &mut ended.run);
+            let attached = self.attach(store, &mut ended.run, 1);
             let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
             let Place {
                 setting, subject, ..
             } = places[number];
             taken.0.settings[setting].take(subject, &ended.run);
-            taken.1 = taken.1.take().or(ended.unstored).or(attached.err());
+            let unstored = ended.unstored.map(anyhow::Error::new);
+            taken.1 = taken.1.take().or(unstored).or(attached.err());
         })?;
         progress.clear();
         let (report, unstored) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
         match unstored {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(error),
             None => Ok(report),
         }
+    }
+
+    /// Takes what is known of its arrivals to a run; where that is asked for, what is not known is
+    /// watched first, with so many guests at once.
+    fn attach(&self, store: &Store, run: &mut Run, at_once: usize) -> Result<()> {
+        if run.state != State::Finished {
+            return Ok(arrivals::attach(store, run)?);
+        }
+        self.watch
+            .attach(store, vec![run], at_once, self.quiet)
+            .map(|_| ())
     }
 
     /// Has a cluster measure what the store does not hold, and takes what it delivers.
@@ -293,7 +308,7 @@ impl Campaign {
             let run = ready.job(*place, 0).run();
             let mut found = store.find_equal(&run)?;
             if let Some(found) = &mut found {
-                arrivals::attach(store, found)?;
+                self.attach(store, found, 1)?;
             }
             if let Some(run) = found.as_ref().or(failed.get(&campaign::key(&run))) {
                 report.settings[place.setting].take(place.subject, run);
