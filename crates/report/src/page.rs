@@ -17,10 +17,11 @@ use punctual_published::Document;
 
 use crate::compare::Comparison;
 use crate::figure::{self, Figure, Group, Kind};
-use crate::matrix::Matrix;
+use crate::matrix::{Column, Matrix};
 use crate::repeat;
 use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
 use crate::shell::{Chapter, Page, folded, wide};
+use crate::stats::Stats;
 use crate::summary::summary;
 use crate::table::head_line;
 use crate::text::{counted, unbroken};
@@ -41,9 +42,33 @@ pub fn page(runs: &[Run], documents: &[Document]) -> String {
 pub fn runs_page(runs: &[Run], documents: &[Document]) -> Page {
     let matrix = Matrix::loaded_first(runs);
     Page {
-        title: format!("Punctual: {}", matrix.suites().join(" and ")),
+        title: format!(
+            "Punctual: {}{}",
+            matrix.suites().join(" and "),
+            worst_of(&matrix)
+        ),
         lead: lead(runs),
         chapters: chapters(runs, &matrix, documents),
+    }
+}
+
+/// The worst of the first row of latencies, for the title: `: 8.07 µs (rt) to 508 µs (full)`.
+fn worst_of(matrix: &Matrix<'_>) -> String {
+    let Some(row) = matrix.rows.iter().find(|row| !row.is_throughput()) else {
+        return String::new();
+    };
+    let of_column = |column: &Column<'_>| {
+        let worst = Stats::of(&column.found(row)).worst()?;
+        Some((worst, column.name.clone()))
+    };
+    let mut all: Vec<_> = matrix.columns.iter().filter_map(of_column).collect();
+    all.sort();
+    match all.as_slice() {
+        [] => String::new(),
+        [(worst, _)] => format!(": {worst} at worst"),
+        [(low, best), .., (high, name)] => {
+            format!(": {low} ({best}) to {high} ({name}) at worst")
+        }
     }
 }
 
@@ -270,7 +295,7 @@ mod tests {
     fn what_counts_stands_first() {
         let text = page_of(&fixtures::seeds(5));
         let order = [
-            "Punctual: demo</h1>",
+            "Punctual: demo: 8.07 µs (rt) to 508 µs (full) at worst</h1>",
             "rt is 47 times lower",
             "<nav>",
             "<table",

@@ -19,7 +19,11 @@ pub fn judgement_page(
     documents: &[Document],
 ) -> String {
     let suite = runs.first().map_or("", |run| &run.suite);
-    let title = format!("Punctual: {suite} is {}", judgement.fitness());
+    let title = format!(
+        "Punctual: {suite} is {}{}",
+        judgement.fitness(),
+        leading(judgement)
+    );
     let lead = html! {
         p.lead { (in_all(judgement)) }
         @for remark in &judgement.remarks { p.soft { (remark) "." } }
@@ -40,6 +44,21 @@ pub fn judgement_page(
     }
     chapters.extend(beneath_limits(runs, &limits, documents));
     shell::page(&title, &lead, chapters)
+}
+
+/// What decided it, with its number, for the title: `: 1.46 ms, timer: worst at most 700 µs`; of what
+/// is not decided by a sample only the demand, and nothing of what is fit.
+fn leading(judgement: &Judgement) -> String {
+    let overall = judgement.fitness();
+    let mut own = judgement.answers.iter();
+    let Some(answer) = own.find(|one| one.fitness == overall && overall != Fitness::Fit) else {
+        return String::new();
+    };
+    let demand = format!("{}: {}", answer.limit.probe, answer.limit.demand);
+    match &answer.sample {
+        Some(sample) if overall == Fitness::Unfit => format!(": {}, {demand}", sample.value),
+        _ => format!(": {demand}"),
+    }
 }
 
 /// Each answer, with its reason.

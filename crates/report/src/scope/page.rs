@@ -49,7 +49,9 @@ pub fn page(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> Str
     } };
     chapters.push(Chapter::new("Sample by sample", samples));
     chapters.push(to_repeat(&runs, &super::command(run, explained)));
-    let title = format!("{}: where did the time go?", super::name(run, ","));
+    let longest = explained.iter().map(|one| one.chosen.sample.value).max();
+    let longest = longest.map_or_else(String::new, |longest| format!(" of {longest}"));
+    let title = format!("{}: where did the time{longest} go?", super::name(run, ","));
     shell::page(&title, &facts(run), chapters)
 }
 
@@ -88,7 +90,12 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
     chapters.push(Chapter::new("What is counted", notes));
     let command = format!("punctual survey {}", run.id);
     chapters.push(to_repeat(std::slice::from_ref(run), &command));
-    let title = format!("{}: the longest sections", super::name(run, ","));
+    let longest = survey.hotspots.iter().max_by_key(|place| place.longest);
+    let longest = longest.map_or_else(String::new, |place| {
+        let what = place.what.name();
+        format!(": {what} for {} by {}", place.longest, place.function)
+    });
+    let title = format!("{}: the longest sections{longest}", super::name(run, ","));
     shell::page(&title, &facts(run), chapters)
 }
 
