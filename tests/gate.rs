@@ -174,6 +174,75 @@ fn what_holds_threads_up_for_a_microsecond_is_found_and_what_burns_nothing_is_no
     limits_on_arrivals(&scratch, &all);
 }
 
+/// From half a microsecond to twenty, with interrupts off or preemption off: each is foretold at its
+/// length, and from 5 µs on an aimed sample meets it from its start. The gate finds one of each kind
+/// with five seeds, and names the function.
+#[test]
+fn what_is_off_is_foretold_reached_and_found_at_each_length() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
+    let scratch = Scratch::with_new_cache();
+    let step = "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 200\n";
+    let path = scratch.file("mine.toml", suite("mine", &["rt"], step));
+    let run = ["run", &path, "--quiet", "--seeds", "1..5"];
+    assert_ends(&scratch.run(&run), 0, &[]);
+    let set = ["baseline", "set", "stable", "r1", "r2", "r3", "r4", "r5"];
+    assert_ends(&scratch.run(&set), 0, &[]);
+    for (burns, is_of_preemption, is_judged) in [
+        (500, false, false),
+        (5_000, false, true),
+        (20_000, false, false),
+        (1_000, true, true),
+        (20_000, true, false),
+    ] {
+        let (what, flag) = if is_of_preemption {
+            ("preemption", " -DBURNS_PREEMPTION")
+        } else {
+            ("interrupts", "")
+        };
+        let id = format!("{what}-{burns}");
+        let flags = format!("-DBURNS={burns}{flag}");
+        add_kernel(&scratch, &id, &module(&scratch, "burns", &flags));
+        let of_kernel = ["--kernel", &id, "--quiet"];
+        let run = [&["run", &path, "--seed", "1"], &of_kernel[..]].concat();
+        assert_ends(&scratch.run(&run), 0, &[]);
+        let told = scratch.run(&["arrivals", "last", "--aim", "5", "--json", "--quiet"]);
+        burnt_is_foretold_and_reached(&json(&told), burns, &id);
+        if !is_judged {
+            continue;
+        }
+        let gate = ["gate", &path, "--baseline", "stable", "--resume"];
+        let more = ["--arrivals", "--no-explain", "--json"];
+        let ended = scratch.run(&[&gate[..], &of_kernel, &more].concat());
+        assert_eq!(ended.status, Some(4), "{id}: {}", ended.stdout);
+        let title = json(&ended)["title"].as_str().unwrap().to_owned();
+        assert!(title.starts_with("worse: "), "{id}: {title}");
+        for part in [", 5 of 5 seeds", "`burns_instructions [burns]`"] {
+            assert!(title.contains(part), "{id}: {title}");
+        }
+    }
+}
+
+/// What is burnt is two instructions in each turn, and what calls it.
+fn burnt_is_foretold_and_reached(told: &Value, burns: i64, id: &str) {
+    let places = told["steps"][0]["places"].as_array().unwrap();
+    let mut own = places.iter();
+    let place = own.find(|place| place["most_in"] == "burns_instructions [burns]");
+    let place = place.unwrap_or_else(|| panic!("{id}: {told:#}"));
+    let ns = |name: &str| place[name].as_i64();
+    let most = ns("most_ns").unwrap();
+    assert!((burns..burns + 50).contains(&most), "{id}: {place:#}");
+    let foretold = ns("foretold_ns").unwrap();
+    assert!(foretold > burns + 3_000, "{id}: {place:#}");
+    match ns("reached_ns") {
+        Some(reached) => assert!((reached - foretold).abs() <= 300, "{id}: {place:#}"),
+        // Others are later, and were aimed at first.
+        None => assert!(burns < 5_000, "{id}: {place:#}"),
+    }
+    println!("{id}: {place}");
+}
+
 /// Limits on every arrival: these runs were watched, and no sample was aimed.
 fn limits_on_arrivals(scratch: &Scratch, runs: &[&str]) {
     for (what, most, status, part) in [

@@ -163,7 +163,7 @@ fn claims_are_held_against_this_machine_as_it_is_booted() {
     assert!(one_side["have"]["host"].is_string(), "{one_side}");
     assert_eq!(
         one_side["needs"],
-        serde_json::json!(["punctual-has-no-such-argument"])
+        serde_json::json!(["with punctual-has-no-such-argument"])
     );
     // What the store has is not measured again, and tells the same without a machine.
     assert_eq!(metal(&of_host), one_side);
@@ -184,6 +184,7 @@ fn claims_are_held_against_this_machine_as_it_is_booted() {
         .args(of_host);
     scratch.prepare(&mut command);
     let ended = Ended::of(command.current_dir(scratch.path("")));
+    assert_eq!(ended.status, Some(5), "{}", ended.stderr);
     let found = punctual_tests::json(&ended);
     let both = &found["claims"][0];
     assert_eq!(both["on_a_machine"], "told", "{both}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Which loads there are, but those that need what only a host may have: a kernel's source,
 /// the Linux Test Project; and those that are parts of others here. One is a mix, one pauses.
-const LOADS: [&str; 16] = [
+const LOADS: [&str; 17] = [
     "celf-20",
     "compile",
     "dd-sync-rm",
@@ -24,10 +24,11 @@ const LOADS: [&str; 16] = [
     "worst-fork",
     "worst-locks",
     "worst-rcu",
+    "worst-semaphores",
 ];
 
 /// Those that do what others do, more of it or several at once: with `PUNCTUAL_LONG=1`.
-const LARGER: [&str; 15] = [
+const LARGER: [&str; 16] = [
     "celf-50",
     "combined",
     "dd-urandom",
@@ -41,6 +42,7 @@ const LARGER: [&str; 15] = [
     "ping-flood-1400",
     "random-and-ping",
     "rteval",
+    "worst-bpf",
     "worst-mlock",
     "worst-tcp",
 ];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * burns - runs BURNS instructions with interrupts off each 20 ms
+ * burns - runs BURNS instructions with interrupts off each 20 ms; with
+ * BURNS_PREEMPTION, in a thread with preemption off instead
  *
  * For the tests of `punctual gate`: a kernel with this module holds threads up
  * for a known length, in a function with a known name, so seldom that hardly
@@ -8,13 +9,14 @@
  */
 
 #include <linux/hrtimer.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/version.h>
 
 /* No multiple of a tick, nor of a period of the probe `timer`. */
 #define BURNS_EVERY_NS	20011003
-
-static struct hrtimer burns_timer;
 
 static noinline void burns_instructions(void)
 {
@@ -24,6 +26,37 @@ static noinline void burns_instructions(void)
 	for (turn = BURNS / 2; turn; turn--)
 		barrier();
 }
+
+#ifdef BURNS_PREEMPTION
+static struct task_struct *burns_thread;
+
+static int burns_loop(void *unused)
+{
+	ktime_t pause = ns_to_ktime(BURNS_EVERY_NS);
+
+	sched_set_fifo(current);
+	while (!kthread_should_stop()) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
+		preempt_disable();
+		burns_instructions();
+		preempt_enable();
+	}
+	return 0;
+}
+
+static int __init burns_init(void)
+{
+	burns_thread = kthread_run(burns_loop, NULL, "burns");
+	return PTR_ERR_OR_ZERO(burns_thread);
+}
+
+static void __exit burns_exit(void)
+{
+	kthread_stop(burns_thread);
+}
+#else
+static struct hrtimer burns_timer;
 
 static enum hrtimer_restart burns_due(struct hrtimer *timer)
 {
@@ -48,8 +81,9 @@ static void __exit burns_exit(void)
 {
 	hrtimer_cancel(&burns_timer);
 }
+#endif
 
 module_init(burns_init);
 module_exit(burns_exit);
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("Runs instructions with interrupts off each 20 ms");
+MODULE_DESCRIPTION("Runs instructions with interrupts or preemption off each 20 ms");

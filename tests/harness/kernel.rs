@@ -20,7 +20,7 @@ pub fn module(scratch: &Scratch, name: &str, flags: &str) -> String {
     let mut modules = Command::new(tests.join("../kmod/build"));
     let ended = Ended::of(modules.arg(&release).arg(scratch.path("kmod")));
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let source = scratch.path(&format!("{name}{}", flags.replace(['-', '='], "_")));
+    let source = scratch.path(&format!("{name}{}", flags.replace(['-', '=', ' '], "_")));
     fs::create_dir(&source).unwrap();
     for file in ["Kbuild", &format!("{name}.c")] {
         fs::copy(tests.join(name).join(file), source.join(file)).unwrap();

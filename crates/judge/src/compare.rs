@@ -116,6 +116,12 @@ fn families<'a>(rows: &[Pair], sums: &'a [Option<RankSum>]) -> Vec<Family<'a>> {
 }
 
 impl Comparison {
+    /// Whether a difference of so many times is ruled out, either way.
+    pub fn excludes(&self, effect: f64) -> bool {
+        let bounds = self.ratio.and_then(|ratio| ratio.bounds);
+        bounds.is_some_and(|(low, high)| low > 1.0 / effect && high < effect)
+    }
+
     const IDENTICAL: Self = Self {
         verdict: Verdict::Identical,
         ratio: Some(Interval {

@@ -252,10 +252,21 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     let Some(own) = meant.of(one) else {
         return Some("the run finished without it".to_owned());
     };
-    if let Some(shortcoming) = own.shortcoming() {
-        return Some(shortcoming);
+    of_recording(run, plan, own)
+}
+
+/// Why a run's recording is no whole answer about its kernel: samples are missing, the load did
+/// next to nothing beside it, a hypervisor lay beneath it.
+pub fn shortcoming(run: &Run, recording: &Recording) -> Option<String> {
+    match run.parsed_plan() {
+        Ok(plan) => of_recording(run, &plan, recording),
+        Err(why) => Some(why),
     }
-    absent_cpus(run, plan, own)
+}
+
+fn of_recording(run: &Run, plan: &Plan, own: &Recording) -> Option<String> {
+    own.shortcoming()
+        .or_else(|| absent_cpus(run, plan, own))
         .or_else(|| beside_the_plan(plan, own))
         .or_else(|| beside_no_load(run, plan, own))
         .or_else(|| beyond_the_kernel(run))

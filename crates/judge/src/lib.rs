@@ -33,7 +33,7 @@ pub use bisection::{Bisection, Found, Known};
 pub use change_points::{ChangePoint, change_points};
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};
-pub use evidence::{beyond_the_kernel, fate};
+pub use evidence::{beyond_the_kernel, fate, shortcoming};
 pub use extremes::{NoExtremes, ReturnLevel, Tail, tail};
 pub use judge::{Baselines, Unanswered, forecast_margin, judge, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};

@@ -100,7 +100,8 @@ impl Side {
             && !without.any(|argument| has(command_line, argument))
     }
 
-    /// What it takes, for a sentence: `PREEMPT_RT`, `Linux 6.12, preemption full`.
+    /// How it is booted, for a sentence: `with PREEMPT_RT`, `with Linux 6.12, preempt=full`,
+    /// `without nohz=off`.
     pub fn told(&self) -> String {
         let mut parts = Vec::new();
         if !self.release.is_empty() {
@@ -109,16 +110,14 @@ impl Side {
         match self.preemption.as_slice() {
             [] => {}
             [one] if one == "rt" => parts.push("PREEMPT_RT".to_owned()),
-            models if models.len() > 2 => parts.push("no PREEMPT_RT".to_owned()),
+            [one] => parts.push(format!("preempt={one}")),
             models => parts.push(format!("preempt={}", models.join(" or "))),
         }
-        if !self.boot.is_empty() {
-            parts.push(self.boot.clone());
-        }
-        if !self.without.is_empty() {
-            parts.push(format!("no {}", self.without));
-        }
-        parts.join(", ")
+        parts.extend((!self.boot.is_empty()).then(|| self.boot.clone()));
+        let with = (!parts.is_empty()).then(|| format!("with {}", parts.join(", ")));
+        let without = (!self.without.is_empty()).then(|| format!("without {}", self.without));
+        let told: Vec<String> = with.into_iter().chain(without).collect();
+        told.join(", ")
     }
 }
 
@@ -128,12 +127,20 @@ impl Claim {
     pub fn rest(&self, release: &str, command_line: &str, models: &[&str]) -> String {
         let names = |side: &dyn Fn(&Side) -> bool| side(&self.of) || side(&self.than);
         let mut parts = Vec::new();
+        let is_of_models = names(&|side| !side.preemption.is_empty());
         if !names(&|side| !side.release.is_empty()) {
-            let numbers = release_numbers(release);
-            let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-            parts.push(format!("Linux {}", numbers.join(".")));
+            // A kernel of PREEMPT_RT says so in its release: 6.12.117+deb12-rt-amd64.
+            let is_rt = |word: &&str| {
+                let digits = word.strip_prefix("rt");
+                digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+            };
+            let words = release.split(['-', '+']);
+            let words: Vec<&str> = words
+                .filter(|word| !(is_of_models && is_rt(word)))
+                .collect();
+            parts.push(format!("Linux {}", words.join("-")));
         }
-        if !names(&|side| !side.preemption.is_empty()) {
+        if !is_of_models {
             parts.push(models.join(" or "));
         }
         let own = [&self.of, &self.than].map(|side| [&side.boot, &side.without]);
@@ -142,8 +149,9 @@ impl Claim {
             .iter()
             .flat_map(|all| all.split_whitespace());
         let mut own: Vec<&str> = own.map(name).collect();
-        // A boot loader's own words, and what the model is asked for by.
-        own.extend(["BOOT_IMAGE", "initrd", "preempt"]);
+        // A boot loader's own words; and what asks for the model, where that is known.
+        own.extend(["BOOT_IMAGE", "initrd"]);
+        own.extend((!models.is_empty()).then_some("preempt"));
         let words = command_line.split_whitespace();
         let mut words: Vec<&str> = words.filter(|word| !own.contains(&name(word))).collect();
         words.sort_unstable();
@@ -162,30 +170,66 @@ pub fn parse_claims(file: &Path, text: &str) -> Result<Claims, PublishedError> {
         file: file.to_owned(),
         reason,
     })?;
-    const MODELS: [&str; 5] = ["none", "voluntary", "full", "lazy", "rt"];
+    let wrong = |says: &str, wrong: String| PublishedError::Claim {
+        file: file.to_owned(),
+        says: says.to_owned(),
+        wrong,
+    };
+    if claims.claims.is_empty() {
+        return Err(wrong("", "expected [[claim]], found none".to_owned()));
+    }
     for claim in &claims.claims {
-        let sides = [&claim.of, &claim.than];
-        let models = sides.iter().flat_map(|side| &side.preemption);
-        let unknown = models
-            .into_iter()
-            .find(|one| !MODELS.contains(&one.as_str()));
-        let wrong = if let Some(model) = unknown {
-            format!(
-                "expected a preemption model ({}), found {model}",
-                MODELS.join(", ")
-            )
-        } else if sides.iter().any(|side| side.told().is_empty()) || claim.of == claim.than {
-            "expected two sides that differ in preemption, release, boot or without".to_owned()
-        } else {
-            continue;
-        };
-        return Err(PublishedError::Claim {
-            file: file.to_owned(),
-            says: claim.says.clone(),
-            wrong,
-        });
+        claim.check().map_err(|why| wrong(&claim.says, why))?;
     }
     Ok(claims)
+}
+
+impl Claim {
+    /// What is wrong with its sides.
+    fn check(&self) -> Result<(), String> {
+        const MODELS: [&str; 5] = ["none", "voluntary", "full", "lazy", "rt"];
+        for side in [&self.of, &self.than] {
+            let mut models = side.preemption.iter();
+            if let Some(model) = models.find(|one| !MODELS.contains(&one.as_str())) {
+                let models = MODELS.join(", ");
+                return Err(format!(
+                    "expected a preemption model ({models}), found {model}"
+                ));
+            }
+            if !side.release.is_empty() && release_numbers(&side.release).is_empty() {
+                let release = &side.release;
+                return Err(format!("expected a release such as 6.12, found {release}"));
+            }
+        }
+        if self.of.excludes(&self.than) || self.than.excludes(&self.of) {
+            return Ok(());
+        }
+        Err(
+            "expected two sides of which no kernel is both: another preemption model, another \
+             release, or an argument that one has and the other is without"
+                .to_owned(),
+        )
+    }
+}
+
+impl Side {
+    /// Whether no kernel of this side is one of the other.
+    fn excludes(&self, other: &Self) -> bool {
+        let [own, its] = [self, other].map(|side| release_numbers(&side.release));
+        let is_other_release = !own.iter().zip(&its).all(|(own, its)| own == its);
+        let mut models = self.preemption.iter();
+        let is_other_model = !self.preemption.is_empty()
+            && !other.preemption.is_empty()
+            && !models.any(|model| other.preemption.contains(model));
+        let mut without = other.without.split_whitespace();
+        let is_without = without.any(|argument| has(&self.boot, argument));
+        let mut boot = self.boot.split_whitespace();
+        let is_other_value = boot.any(|argument| {
+            let mut its = other.boot.split_whitespace();
+            its.any(|its| name(its) == name(argument) && its != argument)
+        });
+        is_other_release || is_other_model || is_without || is_other_value
+    }
 }
 
 #[cfg(test)]
@@ -229,7 +273,7 @@ mod tests {
     fn all_else_is_to_be_the_same() {
         let claim = &parse(CLAIM).unwrap().claims[0];
         let rest = |line| claim.rest("6.12.117-rt", line, &["rt"]);
-        let kept = "Linux 6.12.117 rt quiet root=/dev/sda1";
+        let kept = "Linux 6.12.117-rt rt quiet root=/dev/sda1";
         let sorted = |text: &str| {
             let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
             words.sort();
@@ -248,8 +292,20 @@ mod tests {
     #[test]
     fn a_claim_says_what_its_sides_differ_in() {
         let wrong = |text: &str| parse(text).unwrap_err().to_string();
-        let same = CLAIM.replace("without", "boot");
-        assert!(wrong(&same).contains("c.toml: claim \"it is so\": expected two sides"));
+        let two_sides = |text: &str| {
+            let expected =
+                "c.toml: claim \"it is so\": expected two sides of which no kernel is both";
+            let found = wrong(text);
+            assert!(found.contains(expected), "{found}");
+        };
+        two_sides(&CLAIM.replace("without", "boot"));
+        // One boot may be both.
+        two_sides(&CLAIM.replace("{ without = \"nohz=off\" }", "{ release = \"6.12\" }"));
+        two_sides(&CLAIM.replace("{ without = \"nohz=off\" }", "{}"));
+        let release = CLAIM.replace("{ without = \"nohz=off\" }", "{ release = \"v6\" }");
+        assert!(wrong(&release).contains("expected a release such as 6.12, found v6"));
+        let none = "summary = \"s\"\nsuite = \"metal\"\nclaim = []\n";
+        assert!(wrong(none).contains("expected [[claim]], found none"));
         let model = CLAIM.replace("{ boot = \"nohz=off\" }", "{ preemption = [\"real\"] }");
         assert!(wrong(&model).contains("expected a preemption model (none, voluntary"));
         assert!(wrong(&CLAIM.replace("expects = \"lower\"", "")).contains("expects"));

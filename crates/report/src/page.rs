@@ -54,7 +54,9 @@ pub fn runs_page(runs: &[Run], documents: &[Document]) -> Page {
 
 /// The worst of the first row of latencies, for the title: `: 8.07 µs (rt) to 508 µs (full)`.
 fn worst_of(matrix: &Matrix<'_>) -> String {
-    let Some(row) = matrix.rows.iter().find(|row| !row.is_throughput()) else {
+    let row = matrix.rows.iter().find(|row| !row.is_throughput());
+    // Virtual and real times are not compared.
+    let Some(row) = row.filter(|_| !matrix.is_mixed()) else {
         return String::new();
     };
     let of_column = |column: &Column<'_>| {
@@ -65,6 +67,7 @@ fn worst_of(matrix: &Matrix<'_>) -> String {
     all.sort();
     match all.as_slice() {
         [] => String::new(),
+        [(worst, name)] if matrix.columns.len() > 1 => format!(": {worst} ({name}) at worst"),
         [(worst, _)] => format!(": {worst} at worst"),
         [(low, best), .., (high, name)] => {
             format!(": {low} ({best}) to {high} ({name}) at worst")

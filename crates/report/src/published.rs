@@ -21,7 +21,7 @@ use crate::matrix::Matrix;
 pub use directions::{Checked, checked};
 pub use judged::ClaimVerdict;
 pub(crate) use judged::says;
-pub(crate) use measure::{by_run, rows};
+pub(crate) use measure::{OfRun, by_run, independent, rows};
 pub use tables::{Source, Table, table};
 pub use text::{directions_text, documents_text};
 

@@ -237,7 +237,7 @@ impl Told<'_> {
         };
         let each = asked
             .each
-            .map(|each| format!(" --each {}us", each.0 / 1_000));
+            .map(|each| format!(" --each {}ms", each.0 / 1_000_000));
         format!(
             "punctual search --kernel {}{boot}{root}{grammar}{} --program '{program}'",
             asked.kernel,
@@ -312,7 +312,7 @@ impl Told<'_> {
             &program,
             self.grammar,
             &self.found(find),
-            self.search.asked.root,
+            &self.search.asked,
         )
     }
 
@@ -352,7 +352,12 @@ impl Told<'_> {
 }
 
 /// A program in C, with what it is above it; none where the grammar does not know its calls.
-pub fn in_c(program: &Program, grammar: &Grammar, found: &[String], root: bool) -> Option<String> {
+pub fn in_c(
+    program: &Program,
+    grammar: &Grammar,
+    found: &[String],
+    asked: &Asked,
+) -> Option<String> {
     let mut comment = found.to_vec();
     comment.push(program.to_string());
     comment.push(String::new());
@@ -360,7 +365,7 @@ pub fn in_c(program: &Program, grammar: &Grammar, found: &[String], root: bool) 
     comment.push(
         "It goes on until it is stopped, or for as many rounds as its argument says.".to_owned(),
     );
-    c::program(program, grammar, &comment, root).ok()
+    c::program(program, grammar, &comment, asked).ok()
 }
 
 /// A program as a load, with a comment of whole lines above it, or none.
@@ -369,6 +374,9 @@ pub fn load(asked: &Asked, program: &str, comment: &str, summary: &str) -> Strin
     run.extend(asked.root.then(|| "--root".to_owned()));
     if !asked.grammar.is_empty() {
         run.extend(["--grammar".to_owned(), asked.grammar.clone()]);
+    }
+    if let Some(each) = asked.each {
+        run.extend(["--limit-ms".to_owned(), (each.0 / 1_000_000).to_string()]);
     }
     run.push(program.to_owned());
     let run: Vec<String> = run

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use punctual_calls::{Argument, Call, Grammar, Kind, Program};
 
+use crate::Asked;
+
 /// What stands before the calls: `STATE`, `COPY` and `HELPERS` are replaced.
 const BEFORE: &str = r"#define _GNU_SOURCE
 #include <ftw.h>
@@ -127,7 +129,7 @@ static void reap(struct things *children)
     ),
 ];
 
-/// What stands behind the calls: `ORDINARY` is replaced.
+/// What stands behind the calls: `ORDINARY` and `MILLIS` are replaced.
 const BEHIND: &str = r#"
 static int forget(const char *path, const struct stat *s, int flag, struct FTW *at)
 {
@@ -172,9 +174,9 @@ ORDINARY			if (chdir(place))
 			program(&s);
 			_exit(0);
 		}
-		/* After 50 ms it is killed, with all that it has made. */
+		/* After so many milliseconds it is killed, with all that it has made. */
 		ended.fd = syscall(SYS_pidfd_open, child, 0);
-		poll(&ended, 1, 50);
+		poll(&ended, 1, MILLIS);
 		close(ended.fd);
 		kill(-child, SIGKILL);
 		while (waitpid(-1, NULL, 0) > 0)
@@ -196,10 +198,14 @@ const ORDINARY: &str =
 \t\t\tprctl(PR_SET_DUMPABLE, 1);
 ";
 
+/// After which time a program is ended where nobody has asked for another, in milliseconds.
+const LIMIT_MS: i64 = 50;
+
 /// Where it may, a program that makes objects of IPC has them end with it.
 const IPC: &str = "\t\t\tunshare(CLONE_NEWIPC);\n";
 
-/// A program in C, with a comment above it, whose lines are given; as root, or as an ordinary user.
+/// A program in C, with a comment above it, whose lines are given; as root, or as an ordinary user,
+/// and ended after as long, as the search has asked for.
 ///
 /// # Errors
 /// The name of a call that the grammar does not know.
@@ -207,7 +213,7 @@ pub fn program(
     program: &Program,
     grammar: &Grammar,
     comment: &[String],
-    root: bool,
+    asked: &Asked,
 ) -> Result<String, String> {
     let mut writer = Writer {
         grammar,
@@ -242,13 +248,16 @@ pub fn program(
     let before = BEFORE
         .replace("STATE", &state)
         .replace("HELPERS", &helpers.replace("COPY", &copies.concat()));
-    let ordinary = if root { "" } else { ORDINARY };
+    let ordinary = if asked.root { "" } else { ORDINARY };
     let ipc = if grammar.outlive(&program.calls) {
         IPC
     } else {
         ""
     };
-    let behind = BEHIND.replace("ORDINARY", &(ipc.to_owned() + ordinary));
+    let limit = asked.each.map_or(LIMIT_MS, |each| each.0 / 1_000_000);
+    let behind = BEHIND
+        .replace("ORDINARY", &(ipc.to_owned() + ordinary))
+        .replace("MILLIS", &limit.to_string());
     Ok(format!(
         "/*\n{} */\n{before}{calls}{behind}",
         comment.concat()
@@ -476,6 +485,18 @@ mod tests {
 
     use super::*;
 
+    fn asked(root: bool) -> Asked {
+        Asked {
+            kernel: String::new(),
+            boot: String::new(),
+            seed: 1,
+            root,
+            random: false,
+            grammar: String::new(),
+            each: None,
+        }
+    }
+
     /// Whether a C compiler takes it, without a warning.
     fn compiles(text: &str) -> Result<(), String> {
         let directory = tempfile::tempdir().unwrap();
@@ -515,7 +536,7 @@ mod tests {
             calls: grammar.kinds().map(call).collect(),
         };
         for root in [false, true] {
-            let text = program(&all, &grammar, &["All kinds.".to_owned()], root).unwrap();
+            let text = program(&all, &grammar, &["All kinds.".to_owned()], &asked(root)).unwrap();
             compiles(&text).unwrap();
         }
     }
@@ -526,7 +547,7 @@ mod tests {
         let calls = grammar
             .program("create; lock-ranges *1024; unlock-range")
             .unwrap();
-        let text = program(&calls, &grammar, &["A list.".to_owned()], false).unwrap();
+        let text = program(&calls, &grammar, &["A list.".to_owned()], &asked(false)).unwrap();
         compiles(&text).unwrap();
         for absent in ["start(", "reap(", "touch(", "child_1"] {
             assert!(!text.contains(absent), "{absent}: {text}");
@@ -542,6 +563,9 @@ mod tests {
                 body: Vec::new(),
             }],
         };
-        assert_eq!(program(&unknown, &grammar, &[], false), Err("none".into()));
+        assert_eq!(
+            program(&unknown, &grammar, &[], &asked(false)),
+            Err("none".into())
+        );
     }
 }

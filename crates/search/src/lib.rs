@@ -202,6 +202,9 @@ impl Search {
         if own.grammar != its.grammar {
             return Err("its --grammar is another".to_owned());
         }
+        if own.each != its.each {
+            return Err("its --each is another".to_owned());
+        }
         self.corpus.merge(&other.corpus);
         for killer in &other.killers {
             if !self.killers.contains(killer) {
@@ -327,6 +330,7 @@ mod tests {
             root: false,
             random: false,
             grammar: String::new(),
+            each: None,
         }
     }
 

@@ -61,6 +61,9 @@ the budget the same command goes on.
 Exit status: 0 all is measured, and fit where there are limits; 4 unfit;
 5 undecided; 3 something is missing; 1 a run has failed; 2 a wrong request.";
 
+/// So many runs of a cluster are in memory at once while they are watched.
+const WATCHED_AT_ONCE: usize = 32;
+
 /// How wide the lines are that the store keeps of what was said.
 const TOLD_WIDTH: usize = 100;
 
@@ -207,7 +210,7 @@ impl Campaign {
         let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
         let taken = Mutex::new((Report::of(&ready.asked()), None));
         runner.carry_out_each(&jobs, side_by_side, &goes_on, &|number, mut ended| {
-            let attached = self.attach(store, &mut ended.run, 1);
+            let attached = self.attach(store, vec![&mut ended.run], 1);
             let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
             let Place {
                 setting, subject, ..
@@ -224,15 +227,16 @@ impl Campaign {
         }
     }
 
-    /// Takes what is known of its arrivals to a run; where that is asked for, what is not known is
-    /// watched first, with so many guests at once.
-    fn attach(&self, store: &Store, run: &mut Run, at_once: usize) -> Result<()> {
-        if run.state != State::Finished {
-            return Ok(arrivals::attach(store, run)?);
+    /// Takes what is known of their arrivals to runs; where that is asked for, what is not known is
+    /// watched first, with so many guests at once. Whether Ctrl-C did not come.
+    fn attach(&self, store: &Store, runs: Vec<&mut Run>, at_once: usize) -> Result<bool> {
+        let (finished, others): (Vec<_>, Vec<_>) = runs
+            .into_iter()
+            .partition(|run| run.state == State::Finished);
+        for run in others {
+            arrivals::attach(store, run)?;
         }
-        self.watch
-            .attach(store, vec![run], at_once, self.quiet)
-            .map(|_| ())
+        self.watch.attach(store, finished, at_once, self.quiet)
     }
 
     /// Has a cluster measure what the store does not hold, and takes what it delivers.
@@ -304,14 +308,21 @@ impl Campaign {
         }
         let mut report = Report::of(&ready.asked());
         report.cluster = Cluster::of(&times);
-        for place in places {
-            let run = ready.job(*place, 0).run();
-            let mut found = store.find_equal(&run)?;
-            if let Some(found) = &mut found {
-                self.attach(store, found, 1)?;
+        let at_once = self.side_by_side(matrix)?;
+        for places in places.chunks(WATCHED_AT_ONCE) {
+            let planned = places.iter().map(|place| ready.job(*place, 0).run());
+            let planned: Vec<Run> = planned.collect();
+            let found = planned.iter().map(|run| store.find_equal(run));
+            let mut found: Vec<Option<Run>> = found.collect::<Result<_, _>>()?;
+            let is_whole = self.attach(store, found.iter_mut().flatten().collect(), at_once)?;
+            for ((place, planned), found) in places.iter().zip(&planned).zip(&found) {
+                let run = found.as_ref().or(failed.get(&campaign::key(planned)));
+                if let Some(run) = run {
+                    report.settings[place.setting].take(place.subject, run);
+                }
             }
-            if let Some(run) = found.as_ref().or(failed.get(&campaign::key(&run))) {
-                report.settings[place.setting].take(place.subject, run);
+            if !is_whole {
+                break;
             }
         }
         Ok(report)

@@ -36,8 +36,9 @@ A file of claims has as many of these as it takes:
   than = { without = \"nohz=off\" }
   what = { probe = \"timer\", load = \"idle\", statistic = \"max\" }
 
-Exit status: 0 each claim has a sign; 5 not each; 3 something could not be
-measured, or Ctrl-C has ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 each claim has a sign; 5 a claim is undecided or not tried; 3
+something could not be measured, or Ctrl-C has ended it; 1 an error; 2 a wrong
+request.";
 
 /// Tell whether claims of virtual time hold on a real machine: the same sign, the
 /// other sign, or not tried

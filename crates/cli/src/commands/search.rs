@@ -53,6 +53,8 @@ Exit status: 0 told; 3 Ctrl-C has ended it, or a guest was lost to a program;
 const SAY_EVERY: Duration = Duration::from_secs(30);
 /// How many stressors run in one guest.
 const STRESSORS: usize = 8;
+/// Programs are ended after so many of these, in nanoseconds.
+const MILLI: i64 = 1_000_000;
 /// How many stretches of a program are shown.
 const SHOWN: usize = 8;
 
@@ -198,13 +200,21 @@ impl Search {
     fn print_c(&self, grammar: &Grammar) -> Result<ExitStatus> {
         for text in &self.program {
             let program = grammar.program(text).map_err(UsageError)?;
-            let code = in_c(&program, grammar, &[], self.root);
+            let code = in_c(&program, grammar, &[], &self.asked()?);
             output::print(&code.context("it has calls that the grammar does not know")?)?;
         }
         Ok(ExitStatus::Done)
     }
 
     fn asked(&self) -> Result<Asked> {
+        if self
+            .each
+            .is_some_and(|each| each.0 < MILLI || each.0 % MILLI != 0)
+        {
+            return Err(
+                UsageError("--each: expected whole milliseconds, 1 at least".into()).into(),
+            );
+        }
         let read = |path: &PathBuf| {
             fs::read_to_string(path)
                 .map_err(|error| UsageError(format!("{}: {error}", path.display())))
@@ -217,7 +227,7 @@ impl Search {
             root: self.root,
             random: self.random,
             grammar: grammar.unwrap_or_default(),
-            each: self.each,
+            each: self.each.filter(|each| *each != How::default().limit),
         })
     }
 
@@ -535,7 +545,7 @@ fn begun(directory: &Path, new: Found) -> Result<Found> {
         None => Ok(new),
         Some(found) if found.asked == new.asked => Ok(found),
         Some(_) => Err(UsageError(format!(
-            "{} has another search, with another kernel, seed, user, limit or grammar: name \
+            "{} has another search, with another kernel, seed, user, --each or grammar: name \
              another directory (--into), or remove it",
             directory.display()
         ))

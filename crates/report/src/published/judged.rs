@@ -132,13 +132,11 @@ pub fn part([alone, among]: [&Found; 2], wanted: Verdict, rule: &Rule) -> Part {
         Verdict::Lower => Verdict::Higher,
         _ => Verdict::Lower,
     };
-    let is_small = |(low, high): (f64, f64)| low > 1.0 / rule.effect && high < rule.effect;
-    let bounds = alone.ratio.and_then(|ratio| ratio.bounds);
     match alone.verdict {
         found if found == wanted => Part::Shown,
         Verdict::Identical => Part::Contradicted,
         _ if among.verdict == contrary => Part::Contradicted,
-        Verdict::NotSeparated { .. } if bounds.is_some_and(is_small) => Part::Contradicted,
+        Verdict::NotSeparated { .. } if alone.excludes(rule.effect) => Part::Contradicted,
         Verdict::NotSeparated { more } => Part::Open(more.unwrap_or(1).max(1) as usize),
         Verdict::Undecided(few) => {
             Part::Open(few.needed.saturating_sub(few.have.0.min(few.have.1)).max(1))

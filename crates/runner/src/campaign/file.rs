@@ -556,7 +556,7 @@ mod tests {
     fn the_campaign_that_comes_along_can_be_measured() {
         let campaign = parsed(include_str!("../../../../campaigns/preemption.toml")).unwrap();
         assert_eq!(campaign.size(), 240);
-        assert_eq!(campaign.limits.len(), 1);
+        assert_eq!(campaign.limits.len(), 2);
     }
 
     #[test]
