@@ -90,8 +90,8 @@ impl Side {
     /// meant.
     pub fn means(&self, release: &str, command_line: &str, models: &[&str]) -> bool {
         let is_model = |model: &&str| self.preemption.iter().any(|own| own == model);
-        let is_preempted = self.preemption.is_empty()
-            || (!models.is_empty() && models.iter().all(|model| is_model(model)));
+        let is_preempted =
+            self.preemption.is_empty() || (!models.is_empty() && models.iter().all(is_model));
         let mut boot = self.boot.split_whitespace();
         let mut without = self.without.split_whitespace();
         is_preempted

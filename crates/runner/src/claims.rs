@@ -21,19 +21,17 @@ pub fn find(name_or_path: &str) -> Result<Claims, Error> {
         return parsed(path, &data_files::read(path)?);
     }
     let texts: Vec<(PathBuf, String)> = data_files::all("claims", &CLAIMS)?;
-    let names: Vec<String> = texts
+    let known: Vec<String> = texts
         .iter()
         .map(|(path, _)| data_files::stem(path))
         .collect();
     // The user's own come last, and take the place of others of their name.
-    let mut named = names.iter().zip(&texts).rev();
-    match named.find(|(name, _)| *name == name_or_path) {
-        Some((_, (path, text))) => parsed(path, text),
-        None => {
-            let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            Err(Error::unknown("file of claims", name_or_path, &known))
-        }
+    if let Some(at) = known.iter().rposition(|name| name == name_or_path) {
+        let (path, text) = &texts[at];
+        return parsed(path, text);
     }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Err(Error::unknown("file of claims", name_or_path, &known))
 }
 
 fn parsed(path: &Path, text: &str) -> Result<Claims, Error> {

@@ -176,7 +176,7 @@ enum Edit {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Minimised {
     /// The shortest program that still does it.
-    Find(Find),
+    Find(Box<Find>),
     /// A guest of its own does not show half of it: another program has left it behind.
     Gone,
     /// It takes no call at all: the start and the end of each program show it.
@@ -215,13 +215,13 @@ pub fn minimise(
     if shrinking.program.calls.is_empty() {
         return Ok(Minimised::WithoutCalls(stretch.clone()));
     }
-    Ok(Minimised::Find(Find {
+    Ok(Minimised::Find(Box::new(Find {
         stretch: stretch.clone(),
         found: (entry.program.clone(), entry.stretch.ns),
         growth: shrinking.growth()?,
         program: text,
         confirmed: None,
-    }))
+    })))
 }
 
 struct Shrinking<'a> {

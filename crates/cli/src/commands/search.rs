@@ -410,7 +410,7 @@ impl Search {
                 Err(error) => return Err(error.into()),
                 Ok(Minimised::Find(find)) => {
                     self.say(&format!("{}: {}", find.stretch.function, find.program));
-                    finds.push(find);
+                    finds.push(*find);
                 }
                 Ok(Minimised::Gone) => gone.push(entry.stretch.clone()),
                 Ok(Minimised::WithoutCalls(stretch)) => without_calls.push(stretch),
