@@ -96,7 +96,8 @@ fn explained(scratch: &Scratch, limits: &str) {
     );
     let page = fs::read_to_string(page).unwrap();
     for part in [
-        "Punctual: mine is unfit</h1>",
+        "Punctual: mine is unfit: ",
+        ", timer: worst at most ",
         "class=\"timeline\"",
         "What was not tested",
     ] {
