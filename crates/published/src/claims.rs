@@ -125,10 +125,11 @@ impl Claim {
     /// What is to be the same on both sides, of a kernel that is one of them: its release and its
     /// preemption model as far as the claim names none, and all other boot arguments.
     pub fn rest(&self, release: &str, command_line: &str, models: &[&str]) -> String {
-        let names = |side: &dyn Fn(&Side) -> bool| side(&self.of) || side(&self.than);
+        let sides = [&self.of, &self.than];
+        let is_of_models = sides.iter().any(|side| !side.preemption.is_empty());
+        let is_of_releases = sides.iter().any(|side| !side.release.is_empty());
         let mut parts = Vec::new();
-        let is_of_models = names(&|side| !side.preemption.is_empty());
-        if !names(&|side| !side.release.is_empty()) {
+        if !is_of_releases {
             // A kernel of PREEMPT_RT says so in its release: 6.12.117+deb12-rt-amd64.
             let is_rt = |word: &&str| {
                 let digits = word.strip_prefix("rt");
@@ -143,11 +144,8 @@ impl Claim {
         if !is_of_models {
             parts.push(models.join(" or "));
         }
-        let own = [&self.of, &self.than].map(|side| [&side.boot, &side.without]);
-        let own = own
-            .as_flattened()
-            .iter()
-            .flat_map(|all| all.split_whitespace());
+        let own = sides.iter().flat_map(|side| [&side.boot, &side.without]);
+        let own = own.flat_map(|all| all.split_whitespace());
         let mut own: Vec<&str> = own.map(name).collect();
         // A boot loader's own words; and what asks for the model, where that is known.
         own.extend(["BOOT_IMAGE", "initrd"]);

@@ -2,9 +2,11 @@
 //! Claims of virtual time, held against runs on a real machine: the same way, the other way, or
 //! not told.
 
+use std::ptr;
+
 use punctual_judge::{Comparison, Rule, Verdict, compare, shortcoming};
 use punctual_model::run::State;
-use punctual_model::{Fact, MachineRecord, Preemption, Run};
+use punctual_model::{Fact, MachineRecord, Preemption, Recording, Run};
 use punctual_published::{Claim, Claims, Side, Way};
 use serde::Serialize;
 
@@ -264,11 +266,13 @@ impl<'a> Sided<'a> {
     fn of(boot: &'a Boot<'a>, claim: &Claim) -> Result<Self, String> {
         let rows = rows(boot.matrix, &claim.what, None);
         let figures = by_run(&boot.column, &rows, claim.what.statistic).map(independent)?;
-        let gap = figures.iter().find_map(|figure| {
+        // Two runs may have one seed.
+        let has = |run: &Run, its: &Recording| run.recordings.iter().any(|own| ptr::eq(own, its));
+        let mut recordings = figures.iter().flat_map(|figure| &figure.recordings);
+        let gap = recordings.find_map(|recording| {
             let mut runs = boot.column.runs.iter();
-            let run = runs.find(|run| run.seed == figure.seed)?;
-            let mut recordings = figure.recordings.iter();
-            recordings.find_map(|recording| shortcoming(run, recording))
+            let run = runs.find(|run| has(run, recording))?;
+            shortcoming(run, recording)
         });
         Ok(Self { boot, figures, gap })
     }
@@ -302,7 +306,7 @@ fn cell(claim: &Claim, boots: &[Boot<'_>]) -> Cell {
         let (one, other) = (one.boot, other.boot);
         one.is_machine_of(other)
             && one.rest(claim) == other.rest(claim)
-            && std::ptr::eq(one.matrix, other.matrix)
+            && ptr::eq(one.matrix, other.matrix)
     });
     let best = pairs.max_by_key(|(one, other)| {
         let is_doubted = one.gap.is_some() || other.gap.is_some();
@@ -615,9 +619,17 @@ mod tests {
             });
         }
         assert_says(&all, "Same sign. board: lower, 0.500 times");
-        // A load that did nothing is none.
+        // A load that did nothing is none, also in a second run of a seed.
         let mut idle = all.clone();
-        let steps = idle.iter_mut().flatten().flat_map(|run| &mut run.steps);
+        let mut again = run("board", "rt", "quiet", 6, 1);
+        again.seed = 5;
+        again.provenance = idle[0][0].provenance.clone();
+        again.subject = idle[0][0].subject.clone();
+        idle[0].push(again);
+        let steps = idle[0]
+            .last_mut()
+            .into_iter()
+            .flat_map(|run| &mut run.steps);
         for work in steps.flat_map(|step| &mut step.work) {
             work.amount = 0;
             work.cpu = punctual_model::Nanos(0);

@@ -52,7 +52,8 @@ pub fn runs_page(runs: &[Run], documents: &[Document]) -> Page {
     }
 }
 
-/// The worst of the first row of latencies, for the title: `: 8.07 µs (rt) to 508 µs (full)`.
+/// The worst of the first row of latencies, for the title:
+/// `: timer, stress, cpu0: 8.07 µs (rt) to 508 µs (full) at worst`.
 fn worst_of(matrix: &Matrix<'_>) -> String {
     let row = matrix.rows.iter().find(|row| !row.is_throughput());
     // Virtual and real times are not compared.
@@ -65,14 +66,13 @@ fn worst_of(matrix: &Matrix<'_>) -> String {
     };
     let mut all: Vec<_> = matrix.columns.iter().filter_map(of_column).collect();
     all.sort();
-    match all.as_slice() {
-        [] => String::new(),
-        [(worst, name)] if matrix.columns.len() > 1 => format!(": {worst} ({name}) at worst"),
-        [(worst, _)] => format!(": {worst} at worst"),
-        [(low, best), .., (high, name)] => {
-            format!(": {low} ({best}) to {high} ({name}) at worst")
-        }
-    }
+    let span = match all.as_slice() {
+        [] => return String::new(),
+        [(worst, name)] if matrix.columns.len() > 1 => format!("{worst} ({name})"),
+        [(worst, _)] => worst.to_string(),
+        [(low, best), .., (high, name)] => format!("{low} ({best}) to {high} ({name})"),
+    };
+    format!(": {}: {span} at worst", row.title())
 }
 
 /// The same, with each subject's figures against the first one's.
@@ -298,7 +298,7 @@ mod tests {
     fn what_counts_stands_first() {
         let text = page_of(&fixtures::seeds(5));
         let order = [
-            "Punctual: demo: 8.07 µs (rt) to 508 µs (full) at worst</h1>",
+            "Punctual: demo: timer, stress, cpu0: 8.07 µs (rt) to 508 µs (full) at worst</h1>",
             "rt is 47 times lower",
             "<nav>",
             "<table",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual metal`: claims of virtual time, held against a real machine.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use punctual_model::Run;
 use punctual_model::run::State;
@@ -97,6 +97,11 @@ impl Metal {
         let results = self.measure.prepare(&what, &suite)?.measure(&plans)?;
         if results.is_interrupted() {
             say!("punctual: interrupted. The same command measures only what is missing");
+        }
+        let mut runs = results.runs.iter();
+        if let Some(failed) = runs.find(|run| run.state == State::Failed) {
+            let why = failed.error.as_deref().unwrap_or("it says nothing");
+            bail!("{}: the run has failed: {why}", failed.id);
         }
         let is_whole = results.runs.iter().all(Run::is_whole) && !results.is_interrupted();
         match results.unstored {
