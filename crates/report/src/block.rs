@@ -2,9 +2,13 @@
 //! What a command says, block by block: written once, shown as text and as a page.
 
 use maud::{Markup, PreEscaped, html};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::shell::{Chapter, folded, wide};
 use crate::text::wrap;
+
+/// A last column that is narrower is not worth its lines.
+const NARROW: usize = 24;
 
 /// A piece of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +58,7 @@ fn put(block: &Block, indent: &str, width: usize, lines: &mut Vec<String>) {
             numbers,
         } => {
             let rows: Vec<&Vec<String>> = [head].into_iter().chain(rows).collect();
-            lines.extend(aligned(&rows, *numbers).map(|line| format!("{indent}{line}")));
+            lines.extend(aligned(&rows, *numbers, indent, width));
         }
         Block::Figure(_) => {}
         Block::Code(text) => lines.extend(text.lines().map(|line| format!("{indent}{line}"))),
@@ -66,25 +70,36 @@ fn put(block: &Block, indent: &str, width: usize, lines: &mut Vec<String>) {
     }
 }
 
-/// Columns of numbers end one below the other, others begin so.
-fn aligned<'a>(rows: &'a [&Vec<String>], numbers: usize) -> impl Iterator<Item = String> + 'a {
-    let length = |cell: &String| cell.chars().count();
-    let width = move |column: usize| {
+/// Columns of numbers end one below the other, others begin so. The last one is continued below
+/// itself where the line is full, unless less than [`NARROW`] is left for it.
+fn aligned(rows: &[&Vec<String>], numbers: usize, indent: &str, width: usize) -> Vec<String> {
+    let wide = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(length).max().unwrap_or(0)
+        cells.map(|cell| cell.width()).max().unwrap_or(0)
     };
-    rows.iter().map(move |row| {
-        let cells = row.iter().enumerate().map(|(column, cell)| {
-            let width = width(column);
+    let line = |row: &&Vec<String>| {
+        let Some((last, cells)) = row.split_last() else {
+            return Vec::new();
+        };
+        let pad = |column: usize, cell: &str| {
+            let space = " ".repeat(wide(column).saturating_sub(cell.width()));
             if column < numbers {
-                format!("{cell:>width$}")
+                format!("{space}{cell}")
             } else {
-                format!("{cell:<width$}")
+                format!("{cell}{space}")
             }
-        });
-        let cells: Vec<String> = cells.collect();
-        cells.join("  ").trim_end().to_owned()
-    })
+        };
+        let each = cells.iter().enumerate();
+        let each = each.map(|(column, cell)| format!("{}  ", pad(column, cell)));
+        let before = format!("{indent}{}", each.collect::<String>());
+        let below = " ".repeat(before.width());
+        if cells.len() < numbers || before.width() + NARROW > width {
+            let last = pad(cells.len(), last);
+            return vec![format!("{before}{last}").trim_end().to_owned()];
+        }
+        wrap(last, &before, &below, width)
+    };
+    rows.iter().flat_map(line).collect()
 }
 
 /// The blocks as a page's lead, up to the first heading, and its chapters, of which each heading
@@ -136,6 +151,8 @@ fn table(head: &[String], rows: &[Vec<String>], numbers: usize) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     #[test]
@@ -172,5 +189,21 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("\n  As <it> is.") && body.contains("As &lt;it&gt; is."));
+    }
+
+    #[test]
+    fn the_last_column_is_continued_below_itself() {
+        let cells = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let table = Block::Table {
+            head: cells(&["ns", "place"]),
+            rows: vec![cells(&["1,234", "interrupts off by one, most in another"])],
+            numbers: 1,
+        };
+        let whole = "   ns  place\n1,234  interrupts off by one, most in another\n";
+        let below = "   ns  place\n1,234  interrupts off by one,\n       most in another\n";
+        assert_eq!(text(from_ref(&table), 80), whole);
+        assert_eq!(text(from_ref(&table), 32), below);
+        // Nothing is gained there.
+        assert_eq!(text(from_ref(&table), 20), whole);
     }
 }

@@ -21,8 +21,11 @@ const SCHEMA: &str = "punctual.metal/1";
 
 /// What came of a file of claims; it is its own JSON.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metal {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
+    /// In a sentence.
     summary: String,
     /// What keeps runs from being of a side: whose preemption model is not known, and why.
     unknown: Vec<String>,
@@ -32,9 +35,14 @@ pub struct Metal {
 
 /// A claim, and what came of it on a machine.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tried {
+    /// The document that claims it.
     document: String,
+    /// What it says.
     says: String,
+    /// Which way it says that figures go.
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = ["lower", "higher"])))]
     expects: Way,
     /// `timer, stress: max`.
     figure: String,
@@ -45,6 +53,7 @@ pub struct Tried {
 
 /// What came of a claim.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "on_a_machine", rename_all = "kebab-case")]
 pub enum Cell {
     /// No run on a real machine is of either side, or none is of one.
@@ -77,6 +86,7 @@ pub enum Cell {
 
 /// Which way figures go on a machine, beside what is claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sign {
     /// As it is claimed.
@@ -91,6 +101,7 @@ pub enum Sign {
 
 /// A machine, and what runs on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Place {
     /// The machine's name.
     host: String,
@@ -536,6 +547,14 @@ mod tests {
     fn assert_says(runs: &[Vec<Run>], part: &str) {
         let text = found(runs).text(1000);
         assert!(text.contains(part), "there is no \"{part}\" in {text}");
+    }
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        schema::assert_is_of::<Metal>(
+            "metal-1.json",
+            "Claims held against a real machine: what `punctual metal --json` prints",
+        );
     }
 
     #[test]

@@ -25,51 +25,84 @@ const SHOWN: usize = 10;
 /// What a function is entered less often than this does not grow with.
 const AGAIN: u32 = 10;
 
-/// All that `punctual arrivals` found. All times are whole nanoseconds, virtual ones.
+/// Times are whole nanoseconds of virtual time. New fields may be added to version 1; none is
+/// removed or changes its meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Told {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: String,
+    /// The version of Punctual that told it.
     punctual: String,
+    /// The run.
     run: String,
+    /// Its subject.
     subject: String,
+    /// Its kernel.
     kernel: String,
+    /// The run's digest.
     digest: Option<String>,
+    /// The digest of the run as it was watched: the same.
     digest_watched: String,
+    /// Steps of the probe timer, of the probe irq at its hard handler, and threads of programs.
     steps: Vec<Step>,
 }
 
 /// One step: a load, and what arrivals beside it come to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Step {
+    /// The step's number, from 0.
     #[serde(rename = "step")]
     number: u32,
+    /// Probe, load and variant.
     recording: String,
+    /// The load.
     load: String,
-    /// What is late: `thread` or `handler`.
+    /// What is late.
     waits: Waits,
+    /// The time of which each moment was looked at.
+    #[cfg_attr(test, schemars(with = "i64"))]
     time_ns: Nanos,
+    /// In how many periods.
     periods: u64,
+    /// Periods of which nothing counts.
     periods_left_out: u64,
+    /// The time behind which no sample shows the path: arrivals there are later than is told.
+    #[cfg_attr(test, schemars(with = "i64"))]
     unlearnt_ns: Nanos,
+    /// Samples of which the path was learnt.
     samples_learnt: usize,
+    /// The worst of the run's own samples.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     sampled_ns: Option<Nanos>,
+    /// The worst of every arrival.
+    #[cfg_attr(test, schemars(with = "i64"))]
     worst_ns: Nanos,
+    /// The latest aimed sample; null where none was aimed.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     reached_ns: Option<Nanos>,
     /// At how many places at most a sample was to be aimed.
     aims: usize,
-    /// What was reached where a second timer was aimed into the path; null where none was.
+    /// The latest sample that `punctual bound --aim` aimed together with a second timer; null where
+    /// there is none.
     #[serde(default)]
     with_second: Option<WithSecond>,
+    /// Whether an arrival may change what follows.
     is_forecast: bool,
+    /// Quantiles over all moments.
     quantiles: Vec<Quantile>,
+    /// The tail.
     later_than: Vec<Later>,
+    /// The worst first.
     places: Vec<Shown>,
-    /// Of a program's thread: why no sample was aimed at any place, where that cannot be.
+    /// Of a program's thread: why no sample can be aimed; null where one can.
     not_aimed: Option<String>,
 }
 
 /// What is late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum Waits {
     /// A thread of the highest priority, whose timer is due.
@@ -82,45 +115,84 @@ enum Waits {
 
 /// In this share of the time an arrival is no later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Quantile {
+    /// The share, from 0 to 1.
     share: f64,
+    /// How late at most.
+    #[cfg_attr(test, schemars(with = "i64"))]
     late_ns: Nanos,
 }
 
 /// How much of the time an arrival is later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Later {
+    /// Later than this
+    #[cfg_attr(test, schemars(with = "i64"))]
     late_ns: Nanos,
+    /// is this share of the time, from 0 to 1:
     share: f64,
+    /// so many nanoseconds of each second.
     ns_per_second: f64,
 }
 
 /// A place; what was reached is null where no sample was aimed at it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Shown {
+    /// What is off for most of it.
     what: String,
+    /// Who switched it off.
     function: String,
+    /// Who ran most of the longest.
     most_in: String,
+    /// How long.
+    #[cfg_attr(test, schemars(with = "i64"))]
     most_ns: Nanos,
+    /// How many such stretches there were.
     count: u64,
+    /// The longest.
+    #[cfg_attr(test, schemars(with = "i64"))]
     length_ns: Nanos,
+    /// The timer's interrupts that come into the path.
+    #[cfg_attr(test, schemars(with = "i64"))]
     interrupts_ns: Nanos,
+    /// The state in which the path begins.
     path_from: String,
+    /// The typical path from there.
+    #[cfg_attr(test, schemars(with = "i64"))]
     path_ns: Nanos,
+    /// How late an arrival at its begin is.
+    #[cfg_attr(test, schemars(with = "i64"))]
     foretold_ns: Nanos,
+    /// How many samples had been taken before it in its step.
     samples_before: u64,
+    /// When it begins, since the clock was read for the last of them; null where the CPU slept before
+    /// and after.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     after_ns: Option<Nanos>,
+    /// How late the latest sample was that was aimed at it; null where none was.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     reached_ns: Option<Nanos>,
     /// How long interrupts took in the aimed sample behind what was off, its own among them.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     reached_interrupts_ns: Option<Nanos>,
+    /// Reached less foretold.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     difference_ns: Option<Nanos>,
+    /// The moment that was aimed at, counted as `after_ns`.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     aimed_after_ns: Option<Nanos>,
+    /// Whether they differ by no more than 100 ns, or 2 %.
     as_foretold: Option<bool>,
     /// Which functions ran longer than foretold, or less long, where it is not as foretold to
     /// 100 ns.
     differs: Vec<Differs>,
+    /// What stood in the sample's way.
     cause: Option<String>,
+    /// What was done again and again.
     grows_with: Option<Grows>,
     /// For whom the CPU worked meanwhile.
     thread: Option<String>,
@@ -128,28 +200,46 @@ struct Shown {
 
 /// A sample that was aimed together with a second timer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WithSecond {
+    /// How late it was.
+    #[cfg_attr(test, schemars(with = "i64"))]
     reached_ns: Nanos,
     /// How long behind the sample's own deadline the second timer was due.
+    #[cfg_attr(test, schemars(with = "i64"))]
     behind_ns: Nanos,
+    /// For how long something was off from where it was due.
+    #[cfg_attr(test, schemars(with = "i64"))]
     off_ns: Nanos,
-    /// Its own interrupt is among them; null where its story is not told.
+    /// How long interrupts took behind that, its own among them; null where its story is not told.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     interrupts_ns: Option<Nanos>,
+    /// Its story in one sentence.
     cause: Option<String>,
 }
 
 /// By how much longer a function ran than foretold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Differs {
+    /// The function; what the scheduler calls for the thread that it switches away from counts with all
+    /// that it calls.
     function: String,
+    /// How much longer it ran than foretold; below zero, less long.
+    #[cfg_attr(test, schemars(with = "i64"))]
     by_ns: Nanos,
 }
 
 /// What is done again and again in it, so that it grows with how often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Grows {
+    /// What was entered most often.
     function: String,
+    /// How often.
     times: u32,
+    /// How long each time took: each more adds as much.
+    #[cfg_attr(test, schemars(with = "i64"))]
     each_ns: Nanos,
 }
 
@@ -480,6 +570,8 @@ impl Step {
         let numbered = self.places.iter().enumerate();
         let places = numbered.filter(|(number, one)| *number < most || one.reached_ns.is_some());
         let places: Vec<&Shown> = places.map(|(_, place)| place).collect();
+        // Later than that is all of the time.
+        let later = self.later_than.iter().filter(|one| one.share < 1.0);
         let mut blocks = vec![
             Block::Head(self.recording.clone()),
             Block::Para(self.answer()),
@@ -489,6 +581,11 @@ impl Step {
                     "in this share of the time".into(),
                 ],
                 rows: self.quantiles.iter().map(quantile).collect(),
+                numbers: 2,
+            },
+            Block::Table {
+                head: vec!["later than, ns".into(), "so much of each second, ns".into()],
+                rows: later.map(Later::row).collect(),
                 numbers: 2,
             },
             Block::Table {
@@ -528,6 +625,14 @@ impl Step {
             thousands(self.periods),
             thousands(self.samples_learnt as u64)
         )];
+        let foretold = self.places.iter().map(|place| place.foretold_ns).max();
+        if foretold.is_some_and(|foretold| foretold < self.worst_ns) {
+            notes.push(
+                "The latest of all arrivals has the longest path that a sample showed behind what \
+                 was off. A place is foretold with the typical one."
+                    .to_owned(),
+            );
+        }
         if self.periods_left_out > 0 {
             notes.push(format!(
                 "{} periods are left out: their instructions and their time do not agree.",
@@ -602,12 +707,35 @@ fn quantile(one: &Quantile) -> Vec<String> {
     vec![exact(one.late_ns), format!("{percent} %")]
 }
 
+impl Later {
+    fn row(&self) -> Vec<String> {
+        // Whole nanoseconds, and of less than ten the tenth.
+        let time = match self.ns_per_second {
+            time if time < 10.0 => format!("{time:.1}"),
+            time => exact(Nanos(time.round() as i64)),
+        };
+        vec![exact(self.late_ns), time]
+    }
+}
+
 impl Shown {
     fn row(&self) -> Vec<String> {
         let reached = self.reached_ns.map_or_else(|| "–".to_owned(), exact);
         let (what, function, most) = (&self.what, &self.function, &self.most_in);
         let place = format!("{what} by {function}, most in {most}");
         vec![exact(self.foretold_ns), reached, place]
+    }
+
+    /// Where in the step it is, and how many there are like it.
+    fn moment(&self) -> Option<String> {
+        let (after, samples) = (exact(self.after_ns?), thousands(self.samples_before));
+        let begins = format!(
+            "It begins behind {samples} samples, {after} ns after the clock was read for the last"
+        );
+        Some(match self.count {
+            1 => format!("{begins}. It came once."),
+            count => format!("{begins}. It is the longest of {}.", thousands(count)),
+        })
     }
 
     /// What the place grows with, and which load brings it.
@@ -659,9 +787,21 @@ impl Shown {
         let grows = self.growth(load).map(Block::Para);
         let title = format!("{} by {}", self.what, self.function);
         let missed = self.missed().map(Block::Para);
-        Some(Block::Fold(
-            title,
-            [Some(cause), missed, grows].into_iter().flatten().collect(),
-        ))
+        let moment = self.moment().map(Block::Para);
+        let told = [Some(cause), missed, grows, moment];
+        Some(Block::Fold(title, told.into_iter().flatten().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        crate::schema::assert_is_of::<Told>(
+            "arrivals-1.json",
+            "Every arrival of a run: what `punctual arrivals --json` prints",
+        );
     }
 }
