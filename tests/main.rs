@@ -56,6 +56,7 @@ mod sizes;
 mod slurm;
 mod ssh;
 mod stalls;
+mod structure;
 mod targets;
 mod tracers;
 mod tracing_overhead;

@@ -6,7 +6,6 @@ use punctual_judge::{Comparison as Judged, Pair, Verdict, forecast_margin};
 use punctual_model::{Nanos, Run};
 use serde::Serialize;
 
-use crate::gate::middle;
 use crate::matrix::Measured;
 
 /// What stands in the place of a figure that nobody has looked for.
@@ -230,6 +229,13 @@ impl Latest {
         });
         format!("{}: {worst}{reached}", self.recording)
     }
+}
+
+/// The middle one of some times; of an even number the smaller of the two.
+pub fn middle(mut times: Vec<Nanos>) -> Option<Nanos> {
+    times.sort_unstable();
+    let at = times.len().checked_sub(1)? / 2;
+    times.get(at).copied()
 }
 
 #[cfg(test)]

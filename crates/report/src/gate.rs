@@ -475,12 +475,5 @@ impl Gated {
     }
 }
 
-/// The middle one of some times; of an even number the smaller of the two.
-pub(crate) fn middle(mut times: Vec<Nanos>) -> Option<Nanos> {
-    times.sort_unstable();
-    let at = times.len().checked_sub(1)? / 2;
-    times.get(at).copied()
-}
-
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,8 @@ use punctual_judge::{Comparison, Pair, Rule, Verdict, compare_rows, is_identical
 use punctual_model::probe::Shape;
 use punctual_model::{Nanos, Recording, Run};
 
-use super::{Row, Standing, Terms, differences, middle, watched};
+use super::{Row, Standing, Terms, differences, watched};
+use crate::arrivals::middle;
 use crate::compare::found;
 use crate::matrix::{Column, Measured, Measurement};
 use crate::stats::Stats;
