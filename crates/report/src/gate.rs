@@ -14,7 +14,7 @@ mod text;
 mod watched;
 
 use punctual_judge::{Difference, Rule, independent};
-use punctual_model::{Nanos, Run};
+use punctual_model::Run;
 
 use self::mends::{Mend, without};
 use crate::compare::{Cell, Refusal, found, of_two, word};

@@ -38,7 +38,7 @@ pub fn assert_is_of<T: JsonSchema>(name: &str, title: &str) {
         fs::write(&file, &schema).unwrap();
     }
     assert!(
-        fs::read_to_string(&file).unwrap() == schema,
+        fs::read_to_string(&file).unwrap_or_default() == schema,
         "docs/schema/{name} is not what the type says: \
          `{WRITE}=1 cargo test -p punctual-report schema` writes it"
     );

@@ -4,12 +4,16 @@
 use punctual_model::Nanos;
 use punctual_search::minimise::{Confirmed, Find, Growth, Order};
 use punctual_search::{Asked, Grammar, Merged, Program, Search, Seen, Stretch, c};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::block::{self, Block};
 use crate::text::{self, counted, thousands};
 use crate::{figure, shell};
 
+/// The form's name and version; `docs/schema/search-1.json` describes it.
+const SCHEMA: &str = "punctual.search/1";
+/// That of `--program` and `--stressors`; `docs/schema/candidates-1.json` describes it.
+const CANDIDATES_SCHEMA: &str = "punctual.candidates/1";
 /// The file beside the finds that has the user's own kinds of calls.
 pub const GRAMMAR: &str = "grammar.toml";
 
@@ -29,6 +33,85 @@ pub struct Told<'a> {
     pub place: &'a str,
     /// The kinds of calls that its programs are made of.
     pub grammar: &'a Grammar,
+}
+
+/// What a search has found, as JSON. Times are nanoseconds of virtual time.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Finds<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The kernel.
+    kernel: &'a str,
+    /// Its boot arguments.
+    boot: &'a str,
+    /// Its preemption model.
+    preemption: &'a str,
+    /// The seed.
+    seed: u64,
+    /// Whether the programs ran as root.
+    root: bool,
+    /// Whether nothing evolved.
+    random: bool,
+    /// How many candidates ran.
+    candidates: u64,
+    /// The searches whose finds were taken over.
+    merged: &'a [Merged],
+    /// The finds.
+    finds: Vec<Again<'a>>,
+    /// Stretches that no guest of its own has shown again.
+    not_repeated: &'a [Stretch],
+    /// Stretches that the start and the end of each program show.
+    without_calls: &'a [Stretch],
+    /// Programs that a guest was lost to, and why.
+    guests_lost: &'a [(String, String)],
+}
+
+/// A find, and how to see it again.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Again<'a> {
+    #[serde(flatten)]
+    find: &'a Find,
+    /// The command that repeats it.
+    again: String,
+}
+
+/// What candidates of the user's own came to, as JSON. Times are nanoseconds of virtual time.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Candidates<'a> {
+    #[cfg_attr(test, schemars(extend("const" = CANDIDATES_SCHEMA)))]
+    schema: &'static str,
+    /// What was tried, and on which kernel.
+    title: &'a str,
+    /// The candidates, in their order.
+    tried: Vec<Candidate<'a>>,
+}
+
+/// A candidate.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum Candidate<'a> {
+    /// It ran.
+    Ran {
+        /// Its name.
+        name: &'a str,
+        /// Its stretches, the longest first.
+        stretches: &'a [Stretch],
+        /// The work that it did.
+        work: String,
+        /// What a run beside it came to; null where nobody asked for one.
+        confirmed: Option<&'a Confirmed>,
+    },
+    /// Its guest was lost.
+    Lost {
+        /// Its name.
+        name: &'a str,
+        /// Why.
+        guest_lost: &'a str,
+    },
 }
 
 /// Candidates of the user's own, or stressors, and what was seen of each.
@@ -317,26 +400,27 @@ impl Told<'_> {
     }
 
     /// As JSON.
-    pub fn json(&self) -> Value {
-        let find = |find: &Find| {
-            let mut json = json!(find);
-            json["again"] = self.again(&find.program).into();
-            json
+    pub fn json(&self) -> Finds<'_> {
+        let find = |find| Again {
+            find,
+            again: self.again(&find.program),
         };
-        json!({
-            "kernel": self.search.asked.kernel,
-            "boot": self.search.asked.boot,
-            "preemption": self.preemption,
-            "seed": self.search.asked.seed,
-            "root": self.search.asked.root,
-            "random": self.search.asked.random,
-            "candidates": self.search.candidates,
-            "merged": self.search.merged,
-            "finds": self.finds.iter().map(find).collect::<Vec<_>>(),
-            "not_repeated": self.gone,
-            "without_calls": self.without_calls,
-            "guests_lost": self.search.killers,
-        })
+        let Asked { kernel, boot, .. } = &self.search.asked;
+        Finds {
+            schema: SCHEMA,
+            kernel,
+            boot,
+            preemption: self.preemption,
+            seed: self.search.asked.seed,
+            root: self.search.asked.root,
+            random: self.search.asked.random,
+            candidates: self.search.candidates,
+            merged: &self.search.merged,
+            finds: self.finds.iter().map(find).collect(),
+            not_repeated: self.gone,
+            without_calls: self.without_calls,
+            guests_lost: &self.search.killers,
+        }
     }
 
     /// A find as a load.
@@ -458,16 +542,25 @@ impl Tried<'_> {
     }
 
     /// As JSON.
-    pub fn json(&self) -> Value {
-        let one = |(number, (name, seen)): (usize, (&String, &Seen))| match seen {
-            Seen::Ran { stretches, told } => json!({
-                "name": name, "stretches": stretches, "work": work(told),
-                "confirmed": self.confirmed.get(number),
-            }),
-            Seen::Killed(why) => json!({ "name": name, "guest_lost": why }),
-        };
-        let all = self.names.iter().zip(self.seen).enumerate().map(one);
-        json!({ "title": self.title, "tried": all.collect::<Vec<_>>() })
+    pub fn json(&self) -> Candidates<'_> {
+        let all = self.names.iter().zip(self.seen).enumerate();
+        let all = all.map(|(number, (name, seen))| match seen {
+            Seen::Ran { stretches, told } => Candidate::Ran {
+                name,
+                stretches,
+                work: work(told),
+                confirmed: self.confirmed.get(number).and_then(Option::as_ref),
+            },
+            Seen::Killed(why) => Candidate::Lost {
+                name,
+                guest_lost: why,
+            },
+        });
+        Candidates {
+            schema: CANDIDATES_SCHEMA,
+            title: &self.title,
+            tried: all.collect(),
+        }
     }
 }
 
@@ -486,5 +579,23 @@ fn work(told: &str) -> String {
     match operations.next_back() {
         Some(operations) => format!("{operations} bogo operations"),
         None => told.lines().last().unwrap_or_default().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::assert_is_of;
+
+    #[test]
+    fn the_schemas_are_what_the_types_say() {
+        assert_is_of::<Finds<'_>>(
+            "search-1.json",
+            "What a search has found: what `punctual search --json` prints",
+        );
+        assert_is_of::<Candidates<'_>>(
+            "candidates-1.json",
+            "Programs and stressors that were tried: what `punctual search --program --json` prints",
+        );
     }
 }

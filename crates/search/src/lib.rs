@@ -24,6 +24,7 @@ use evolve::Evolution;
 
 /// A stretch in which something was off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretch {
     /// What it is: `interrupts off` and so on.
     pub what: String,
@@ -137,6 +138,7 @@ pub struct Search {
 
 /// Another search of the same kernel, of which the finds were taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Merged {
     /// Its seed.
     pub seed: u64,

@@ -15,6 +15,7 @@ const STEP: i64 = 16;
 
 /// A find.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Find {
     /// The longest stretch, by the program as it is now, in a guest of its own.
     pub stretch: Stretch,
@@ -32,6 +33,7 @@ pub struct Find {
 /// What a run of the probe timer beside a program came to, in nanoseconds of virtual time. What
 /// is not known is none, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Confirmed {
     /// The run, by its id in the store.
     pub run: String,
@@ -52,6 +54,7 @@ pub struct Confirmed {
 
 /// The length of a find's stretch by one number of its program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Growth {
     /// Which number: `size of mmap`, `times of create`.
     pub with: String,
@@ -64,6 +67,7 @@ pub struct Growth {
 
 /// How a length grows where a number is doubled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// By less than a tenth.

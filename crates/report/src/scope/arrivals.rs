@@ -795,6 +795,8 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -803,5 +805,97 @@ mod tests {
             "arrivals-1.json",
             "Every arrival of a run: what `punctual arrivals --json` prints",
         );
+    }
+
+    /// Two places: one that an aimed sample missed by far, one that nothing was aimed at.
+    fn known() -> Told {
+        let mut second = json!({
+            "what": "preemption off", "function": "exit_files", "most_in": "put_files_struct",
+            "most_ns": 200, "count": 1, "length_ns": 900, "interrupts_ns": 0,
+            "path_from": "kernel", "path_ns": 4_000, "foretold_ns": 4_900, "samples_before": 3,
+            "after_ns": 77, "differs": []
+        });
+        let mut first = second.clone();
+        let set = |place: &mut Value, key: &str, value: Value| place[key] = value;
+        for (key, value) in [
+            ("function", json!("free_pcppages_bulk")),
+            ("most_in", json!("__list_del_entry")),
+            ("count", json!(716)),
+            ("samples_before", json!(1_609)),
+            ("after_ns", json!(503_837)),
+            ("foretold_ns", json!(332_410)),
+            ("reached_ns", json!(332_110)),
+            ("difference_ns", json!(-300)),
+            (
+                "differs",
+                json!([{ "function": "mmdrop", "by_ns": -350 }, { "function": "down", "by_ns": 50 }]),
+            ),
+            ("cause", json!("332 µs: `free_pcppages_bulk` ran 325 µs.")),
+            (
+                "grows_with",
+                json!({ "function": "__list_del_entry", "times": 1_972, "each_ns": 21 }),
+            ),
+            ("thread", json!("busybox")),
+        ] {
+            set(&mut first, key, value);
+        }
+        set(&mut second, "function", json!("exit_files"));
+        let step = json!({
+            "step": 1, "recording": "timer / stress / cpu0", "load": "stress", "waits": "thread",
+            "time_ns": 988_278_554, "periods": 999, "periods_left_out": 0, "unlearnt_ns": 0,
+            "samples_learnt": 996, "sampled_ns": 8_282, "worst_ns": 333_000, "reached_ns": 332_110,
+            "aims": 1, "is_forecast": false,
+            "quantiles": [{ "share": 0.5, "late_ns": 4_201 }],
+            "later_than": [
+                { "late_ns": 1_000, "share": 1.0, "ns_per_second": 1e9 },
+                { "late_ns": 5_000, "share": 0.345_543, "ns_per_second": 345_543_632.4 },
+                { "late_ns": 10_000, "share": 2.04e-9, "ns_per_second": 2.04 }
+            ],
+            "places": [first, second]
+        });
+        let told = json!({
+            "schema": SCHEMA, "punctual": VERSION, "run": "r1", "subject": "rt", "kernel": "k",
+            "digest": "d", "digest_watched": "d", "steps": [step]
+        });
+        serde_json::from_value(told).unwrap()
+    }
+
+    #[test]
+    fn the_text_has_the_tail_the_places_and_what_each_comes_of() {
+        let text = "\
+timer / stress / cpu0
+
+Load stress: the latest of all arrivals is 333,000 ns late. The worst of the
+run's own samples is 8,282 ns late. The latest aimed sample is 332,110 ns late:
+that is proved.
+
+late at most, ns  in this share of the time
+           4,201                       50 %
+
+later than, ns  so much of each second, ns
+         5,000                 345,543,632
+        10,000                         2.0
+
+foretold, ns  reached, ns  place
+     332,410      332,110  preemption off by free_pcppages_bulk, most in
+                           __list_del_entry
+       4,900            –  preemption off by exit_files, most in
+                           put_files_struct
+
+preemption off by free_pcppages_bulk
+  332 µs: `free_pcppages_bulk` ran 325 µs.
+  300 ns shorter than foretold: `mmdrop` 350 ns shorter, `down` 50 ns longer.
+  It grows with `__list_del_entry`, which ran 1,972 times, 21 ns each; the CPU
+  worked for busybox, beside load stress.
+  It begins behind 1,609 samples, 503,837 ns after the clock was read for the
+  last. It is the longest of 716.
+
+A timer could have been due at each of 988,278,554 ns in 999 periods. The path
+behind what was off is that of 996 samples of this run.
+
+The latest of all arrivals has the longest path that a sample showed behind what
+was off. A place is foretold with the typical one.
+";
+        assert_eq!(known().text(80), text);
     }
 }
