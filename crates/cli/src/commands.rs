@@ -423,17 +423,9 @@ fn check_file(place: &Place) -> Result<(), UsageError> {
     }
 }
 
-/// The store at a place; says so where that has migrated it.
+/// The store at a place.
 fn open(place: &Place) -> Result<Store> {
-    let store = Store::at(place)?;
-    if let Some(copy) = store.copy_of_earlier() {
-        say!(
-            "{place} was written by an earlier version and is now of this one; a copy of what it \
-             was is {}",
-            copy.display()
-        );
-    }
-    Ok(store)
+    Ok(Store::at(place)?)
 }
 
 /// What is said where nothing was measured yet.

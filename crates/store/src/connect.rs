@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opens the file, and makes a store of it where it is new.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::{Fault, PATIENCE_S, StoreError};
-use crate::migrate::migrate;
 use crate::place::Place;
 use crate::sql;
 
@@ -23,9 +22,8 @@ pub enum Sharing {
     Alone,
 }
 
-/// A connection to the store in `path`, made where it is missing; and the copy of the earlier
-/// version, where it had to be migrated.
-pub fn connect(path: &Path, sharing: Sharing) -> Result<(Connection, Option<PathBuf>), Fault> {
+/// A connection to the store in `path`, made where it is missing.
+pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
     // Without the default's URI flag: a file may be called "file:x".
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -44,13 +42,10 @@ pub fn connect(path: &Path, sharing: Sharing) -> Result<(Connection, Option<Path
     // Each commit reaches the disk. There is one per recording, not thousands.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let mut earlier = None;
-    match found {
-        Found::New => create(&mut connection, path)?,
-        Found::Earlier => earlier = migrate(&mut connection, path, &mut || {})?,
-        Found::Present => {}
+    if found == Found::New {
+        create(&mut connection, path)?;
     }
-    Ok((connection, earlier))
+    Ok(connection)
 }
 
 /// What a file holds.
@@ -58,8 +53,6 @@ pub fn connect(path: &Path, sharing: Sharing) -> Result<(Connection, Option<Path
 enum Found {
     /// Nothing yet.
     New,
-    /// A store of an earlier version.
-    Earlier,
     /// A store of this version.
     Present,
 }
@@ -80,7 +73,12 @@ fn examine(connection: &Connection, path: &Path) -> Result<Found, Fault> {
         }
         .into()),
         (sql::APPLICATION_ID, found, _) if found == known => Ok(Found::Present),
-        (sql::APPLICATION_ID, 1.., _) => Ok(Found::Earlier),
+        (sql::APPLICATION_ID, 1.., _) => Err(StoreError::Earlier {
+            place,
+            found,
+            known,
+        }
+        .into()),
         _ => Err(StoreError::Foreign { place }.into()),
     }
 }

@@ -84,14 +84,6 @@ impl Transaction<'_> {
         Ok(self.all(statement, parameters, of)?.into_iter().next())
     }
 
-    /// Carries several statements out, which make or change tables.
-    pub fn batch(&self, statements: &str) -> Result<(), Fault> {
-        match self {
-            Self::File(file) => Ok(file.execute_batch(statements)?),
-            Self::Server(server) => server.batch(statements),
-        }
-    }
-
     /// Makes all that was changed lasting.
     pub fn commit(self) -> Result<(), Fault> {
         match self {

@@ -30,17 +30,6 @@ pub enum StoreError {
         /// Why not.
         source: io::Error,
     },
-    /// The copy that a store is migrated after cannot be made.
-    #[error(
-        "cannot copy the store to {}, and a store without a copy is not brought to this version",
-        path.display()
-    )]
-    Copy {
-        /// The copy.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
     /// The file is something else.
     #[error("expected an SQLite database in {}, found something else", path.display())]
     NotADatabase {
@@ -66,13 +55,14 @@ pub enum StoreError {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// A server's store is of an earlier version, and was to be read only.
+    /// The store was written before the first release.
     #[error(
-        "{place} is a store of version {found}, and this program needs {known}: any command that \
-         may write there, such as `punctual runs --db {place}`, brings it to that"
+        "{place} is a store of version {found}, which no release wrote, and this program needs \
+         {known}: `punctual export` of the program that wrote it brings its runs into a file, and \
+         `punctual import` from there into another store"
     )]
     Earlier {
-        /// The server's database.
+        /// The file, or the server's database.
         place: Place,
         /// The version that it has.
         found: i64,
@@ -186,7 +176,7 @@ pub enum StoreError {
     #[error("ended before all was copied")]
     Cancelled,
     /// Nothing was ever stored there.
-    #[error("there are no runs in {0} yet, or none of this version: `punctual runs` brings it up")]
+    #[error("there are no runs in {0} yet")]
     NoStore(Place),
     /// Anything else that a server says.
     #[error("cannot use the store {place}")]

@@ -17,11 +17,9 @@ mod baselines;
 mod body;
 mod campaigns;
 mod connect;
-mod copy;
 mod database;
 mod error;
 mod filter;
-mod migrate;
 mod owner;
 #[cfg(feature = "postgresql")]
 mod password;
@@ -36,7 +34,6 @@ mod tests;
 #[cfg(feature = "postgresql")]
 mod tls;
 mod transfer;
-mod version_1;
 
 /// The reader of stored recordings, for `fuzz`.
 #[doc(hidden)]
@@ -74,7 +71,6 @@ pub use crate::transfer::Transferred;
 /// The runs in one place.
 pub struct Store {
     place: Place,
-    earlier: Option<PathBuf>,
     database: Database,
     /// The file's device and inode, as it was opened.
     file: Option<(u64, u64)>,
@@ -215,11 +211,10 @@ impl Store {
             StoreError::Full { .. } => connect(Sharing::Alone).map_err(|_| error),
             error => Err(error),
         });
-        let (connection, earlier) = opened?;
+        let connection = opened?;
         Ok(Self {
             file: identity(path),
             place: path.to_owned().into(),
-            earlier,
             database: Database::File(Mutex::new(connection)),
             alive: OnceLock::new(),
         })
@@ -257,7 +252,6 @@ impl Store {
         server.map(|server| Self {
             place: address.clone().into(),
             file: None,
-            earlier: None,
             database: Database::Server(Arc::new(server)),
             alive: OnceLock::new(),
         })
@@ -288,11 +282,6 @@ impl Store {
             let bytes = transaction.first(sql::SELECT_WEIGHT, of_run, bytes)?;
             Ok(bytes.unwrap_or_default().unsigned_abs())
         })
-    }
-
-    /// The copy of the store as it was, where opening it has migrated it from an earlier version.
-    pub fn copy_of_earlier(&self) -> Option<&Path> {
-        self.earlier.as_deref()
     }
 
     /// Where runs are kept unless the user says otherwise:

@@ -27,7 +27,7 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use crate::database::{self, Cell, Kind, Parameters, Row};
 use crate::error::{Fault, PATIENCE_S, StoreError};
 use crate::place::Place;
-use crate::{migrate, owner, sql, tls};
+use crate::{owner, sql, tls};
 
 pub use crate::address::Address;
 pub use postgres::{Error, Row as ServerRow};
@@ -201,20 +201,18 @@ impl Connection {
         self.client.batch_execute(&quiet)?;
         match self.version(address)? {
             Some(sql::SCHEMA_VERSION) => {}
-            found if self.read_only => {
-                let place = address.clone().into();
-                let known = sql::SCHEMA_VERSION;
-                return Err(match found {
-                    Some(found) => StoreError::Earlier {
-                        place,
-                        found,
-                        known,
-                    },
-                    None => StoreError::NoStore(place),
+            Some(found) => {
+                return Err(StoreError::Earlier {
+                    place: address.clone().into(),
+                    found,
+                    known: sql::SCHEMA_VERSION,
                 }
                 .into());
             }
-            _ => self.make(address)?,
+            None if self.read_only => {
+                return Err(StoreError::NoStore(address.clone().into()).into());
+            }
+            None => self.make(address)?,
         }
         if self.read_only {
             let only = "SET default_transaction_read_only TO on";
@@ -228,32 +226,21 @@ impl Connection {
         version(&mut self.client.transaction()?, address)
     }
 
-    /// Makes a store, or brings one to this version: one process at a time.
+    /// Makes a store: one process at a time.
     fn make(&mut self, address: &Address) -> Result<(), Fault> {
         let mut transaction = self.client.transaction()?;
         let alone = "SELECT pg_advisory_xact_lock($1)";
         transaction.execute(alone, &[&sql::APPLICATION_ID])?;
-        match version(&mut transaction, address)? {
-            Some(sql::SCHEMA_VERSION) => return Ok(()),
-            Some(_) => {
-                let earlier = database::Transaction::Server(Transaction {
-                    transaction: RefCell::new(transaction),
-                    prepared: RefCell::new(&mut self.prepared),
-                });
-                migrate::from_version_4(&earlier)?;
-                earlier.batch(sql::COMMITS)?;
-                earlier.batch(sql::SET_VERSION)?;
-                return earlier.commit();
-            }
-            None => {
-                transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS punctual")?;
-                transaction.batch_execute(&definitions(sql::SCHEMA))?;
-                transaction.batch_execute(&definitions(sql::COMMITS))?;
-                transaction.batch_execute("CREATE TABLE store (version BIGINT NOT NULL)")?;
-                let version = "INSERT INTO store VALUES ($1)";
-                transaction.execute(version, &[&sql::SCHEMA_VERSION])?;
-            }
+        // Another process may have been the first.
+        if version(&mut transaction, address)?.is_some() {
+            return Ok(());
         }
+        transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS punctual")?;
+        transaction.batch_execute(&definitions(sql::SCHEMA))?;
+        transaction.batch_execute(&definitions(sql::COMMITS))?;
+        transaction.batch_execute("CREATE TABLE store (version BIGINT NOT NULL)")?;
+        let version = "INSERT INTO store VALUES ($1)";
+        transaction.execute(version, &[&sql::SCHEMA_VERSION])?;
         Ok(transaction.commit()?)
     }
 
@@ -360,7 +347,7 @@ impl Transaction<'_> {
 
     pub fn batch(&self, statements: &str) -> Result<(), Fault> {
         let mut transaction = self.transaction.borrow_mut();
-        Ok(transaction.batch_execute(&definitions(statements))?)
+        Ok(transaction.batch_execute(statements)?)
     }
 
     pub fn commit(self) -> Result<(), Fault> {

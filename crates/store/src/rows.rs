@@ -11,7 +11,6 @@ use rusqlite::named_params;
 use rusqlite::types::{Value, ValueRef};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::database::{Row, Transaction};
 use crate::error::{Fault, StoreError};
@@ -237,22 +236,6 @@ fn checksum(row: &Row) -> Result<u32, Fault> {
         hash(row, column, &mut |bytes| hasher.update(bytes))?;
     }
     Ok(hasher.finalize())
-}
-
-/// The identity of a run that was stored before runs had one: two copies of it are the same.
-pub fn uid_of_earlier(transaction: &Transaction, number: i64) -> Result<String, Fault> {
-    let of_run = named_params! { ":run": number };
-    let uid = transaction.first(sql::SELECT_ROW, of_run, |row| {
-        let mut hasher = Sha256::new();
-        let columns = COVERED.iter().filter(|column| **column != "number");
-        for column in columns.chain(&["owner_pid", "owner_start", "owner_boot"]) {
-            hash(row, column, &mut |bytes| hasher.update(bytes))?;
-        }
-        let bytes = hasher.finalize();
-        let hex = bytes[..16].iter().map(|byte| format!("{byte:02x}"));
-        Ok(hex.collect::<String>())
-    })?;
-    Ok(uid.unwrap_or_default())
 }
 
 /// The type, the length and the bytes of a column.
@@ -533,11 +516,6 @@ pub fn damage(number: i64, part: &str, reason: String) -> StoreError {
 /// A value as JSON.
 pub fn json(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("the model's types can be written as JSON")
-}
-
-/// The value in a JSON text, if it is one.
-pub fn parsed<T: DeserializeOwned>(text: &str) -> Option<T> {
-    serde_json::from_str(text).ok()
 }
 
 fn from_json<T: DeserializeOwned>(number: i64, column: &str, text: &str) -> Result<T, StoreError> {

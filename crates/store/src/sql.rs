@@ -9,7 +9,8 @@
 /// Stands in the file's header: "PNCT", as in the frames of a record stream.
 pub const APPLICATION_ID: i64 = 0x504e_4354;
 
-/// The version of [`SCHEMA`], also in the file's header.
+/// The version of [`SCHEMA`], also in the file's header. Those before it were written by no
+/// release.
 pub const SCHEMA_VERSION: i64 = 5;
 
 /// Everything that a new file gets.
@@ -155,9 +156,6 @@ pub const NOW_S: &str = "unixepoch()";
 
 /// How many tables, indices and the like the file has.
 pub const COUNT_OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
-
-/// Copies the store into another file.
-pub const COPY: &str = "VACUUM INTO ?1";
 
 /// A run, as it begins.
 pub const INSERT_RUN: &str = "
@@ -335,138 +333,6 @@ pub const SELECT_BASELINES_OF: &str = "SELECT name FROM baselines WHERE run = :r
 
 /// A baseline; its runs stay.
 pub const DELETE_BASELINE: &str = "DELETE FROM baselines WHERE name = :name";
-
-/// From version 1: what is added before the rows are brought over.
-pub const MIGRATE_1_BEGIN: &str = "
-ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN punctual TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN image_sha256 TEXT;
-ALTER TABLE runs ADD COLUMN request TEXT NOT NULL DEFAULT '{}';
-ALTER TABLE runs ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE recordings ADD COLUMN step INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE recordings ADD COLUMN repetition INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE unsupported ADD COLUMN step INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE unsupported ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE unsupported ADD COLUMN body TEXT NOT NULL DEFAULT '';
-CREATE TABLE steps (
-    number INTEGER PRIMARY KEY,
-    run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    step   INTEGER NOT NULL,
-    probe  TEXT NOT NULL,
-    load   TEXT NOT NULL,
-    crc    INTEGER NOT NULL,
-    body   TEXT NOT NULL
-) STRICT;
-";
-
-/// From version 1: what goes, and what is made, once they are.
-pub const MIGRATE_1_END: &str = "
-ALTER TABLE runs DROP COLUMN bench_facts;
-CREATE INDEX runs_by_seed ON runs (seed, suite, subject);
-CREATE INDEX runs_by_image ON runs (image_sha256);
-CREATE INDEX steps_by_run ON steps (run);
-";
-
-/// From version 1: a run.
-pub const MIGRATE_1_RUN: &str = "
-UPDATE runs SET machine = :machine, punctual = :punctual, image_sha256 = :image_sha256,
-    provenance = :provenance
-WHERE number = :run";
-
-/// From version 1: a recording.
-pub const MIGRATE_1_RECORDING: &str = "
-UPDATE recordings SET step = :step, variant = :variant, repetition = :repetition, crc = :crc,
-    body = :body
-WHERE number = :number";
-
-/// From version 1: what could not be measured.
-pub const MIGRATE_1_UNSUPPORTED: &str = "
-UPDATE unsupported SET step = :step, crc = :crc, body = :body WHERE number = :number";
-
-/// From version 2: baselines.
-pub const MIGRATE_2: &str = "
-CREATE TABLE baselines (
-    number INTEGER PRIMARY KEY,
-    name   TEXT NOT NULL,
-    run    INTEGER NOT NULL REFERENCES runs
-) STRICT;
-CREATE UNIQUE INDEX baselines_by_name ON baselines (name, run);
-CREATE INDEX baselines_by_run ON baselines (run);
-";
-
-/// From version 3: what identifies runs, owners on other machines, filters, stories.
-pub const MIGRATE_3: &str = "
-ALTER TABLE runs ADD COLUMN uid TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN owner_host TEXT NOT NULL DEFAULT '';
-CREATE TABLE owners (
-    pid   INTEGER NOT NULL,
-    start INTEGER NOT NULL,
-    boot  TEXT NOT NULL,
-    seen  INTEGER NOT NULL,
-    PRIMARY KEY (boot, pid, start)
-) STRICT;
-CREATE TABLE stories (
-    number INTEGER PRIMARY KEY,
-    run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    made   TEXT NOT NULL,
-    told   TEXT NOT NULL,
-    crc    INTEGER NOT NULL,
-    body   TEXT NOT NULL
-) STRICT;
-CREATE INDEX stories_by_run ON stories (run);
-DROP INDEX recordings_by_run;
-CREATE INDEX recordings_by_run ON recordings (run, probe);
-CREATE INDEX recordings_by_probe ON recordings (probe, run);
-CREATE INDEX runs_by_suite ON runs (suite, number);
-CREATE INDEX runs_by_subject ON runs (subject, number);
-CREATE INDEX runs_by_kernel ON runs (kernel, number);
-CREATE INDEX runs_by_bench ON runs (bench, number);
-CREATE INDEX runs_by_host ON runs (owner_host, number);
-CREATE INDEX runs_by_state ON runs (state, number);
-CREATE INDEX runs_by_start ON runs (started, number);
-";
-
-/// From version 3: a run's name in all stores.
-pub const MIGRATE_3_RUN: &str = "UPDATE runs SET uid = :uid WHERE number = :run";
-
-/// From version 3: once all runs have that.
-pub const MIGRATE_3_END: &str = "CREATE UNIQUE INDEX runs_by_uid ON runs (uid);";
-
-/// From version 4: what is measured, and campaigns.
-pub const MIGRATE_4: &str = "
-ALTER TABLE runs ADD COLUMN key TEXT NOT NULL DEFAULT '';
-CREATE INDEX runs_by_key ON runs (key, number);
-CREATE TABLE campaigns (
-    number      INTEGER PRIMARY KEY AUTOINCREMENT, -- 3 is campaign c3; never given twice
-    name        TEXT NOT NULL,
-    begun       TEXT NOT NULL,    -- RFC 3339, UTC
-    ended       TEXT,             -- RFC 3339, UTC; null if its process never said so
-    told        TEXT NOT NULL DEFAULT '', -- for people: what it said at its end
-    owner_pid   INTEGER NOT NULL,
-    owner_start INTEGER NOT NULL,
-    owner_boot  TEXT NOT NULL,
-    owner_host  TEXT NOT NULL,
-    crc         INTEGER NOT NULL, -- CRC-32 of the body
-    body        TEXT NOT NULL     -- JSON: what it asks for
-) STRICT;
-CREATE INDEX campaigns_by_name ON campaigns (name);
-
-CREATE TABLE planned_runs ( -- of campaigns, each by what it measures
-    number   INTEGER PRIMARY KEY,
-    campaign INTEGER NOT NULL REFERENCES campaigns ON DELETE CASCADE,
-    setting  INTEGER NOT NULL, -- its number in the body, from 0
-    subject  INTEGER NOT NULL, -- its number in the setting, from 0
-    seed     INTEGER NOT NULL, -- the 64 bits, read as a signed number
-    key      TEXT NOT NULL
-) STRICT;
-CREATE INDEX planned_runs_by_campaign ON planned_runs (campaign, number);
-";
-
-/// From version 4, on a server: its schema's version, as [`SCHEMA_VERSION`] says it.
-pub const SET_VERSION: &str = "UPDATE store SET version = 5";
-
-/// From version 4: what a run measures.
-pub const MIGRATE_4_RUN: &str = "UPDATE runs SET key = :key WHERE number = :run";
 
 /// A campaign, as it begins.
 pub const INSERT_CAMPAIGN: &str = "

@@ -4,7 +4,6 @@
 mod baselines;
 mod campaigns;
 mod damage;
-mod migration;
 mod processes;
 mod scale;
 mod transfer;

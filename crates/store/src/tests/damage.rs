@@ -67,6 +67,22 @@ fn a_database_of_another_program_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn a_store_that_no_release_wrote_is_refused_and_left_as_it_is() {
+    let (_directory, path) = two_runs();
+    execute(&path, "PRAGMA user_version = 4");
+    for _ in 0..2 {
+        let error = Store::open(&path).unwrap_err();
+        assert!(
+            matches!(error, StoreError::Earlier { found: 4, .. }),
+            "{error}"
+        );
+    }
+    let version = format!("PRAGMA user_version = {}", sql::SCHEMA_VERSION);
+    execute(&path, &version);
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
+}
+
+#[test]
 fn a_store_of_a_later_version_is_refused_with_both_versions() {
     let (_directory, path) = two_runs();
     execute(&path, "PRAGMA user_version = 42");

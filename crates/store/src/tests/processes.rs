@@ -48,9 +48,6 @@ fn other_process() {
     let (Ok(role), Some(path)) = (env::var(ROLE), env::var_os(FILE)) else {
         return;
     };
-    if role == "migrate until killed" {
-        return migration::migrate_until_killed(Path::new(&path));
-    }
     let store = Store::open(Path::new(&path)).unwrap();
     match role.as_str() {
         "write a run" => write_a_run(&store),
@@ -179,15 +176,4 @@ fn where_no_file_may_grow_a_store_still_opens_for_reading() {
         Store::open(&path).unwrap().load(&id).unwrap().recordings,
         recordings(3)
     );
-}
-
-/// Has another process do something to a store, and kills it when it says that it is in the
-/// middle of it.
-pub fn kill_in_the_middle(role: &str, path: &Path) {
-    let mut child = start(role, path, "");
-    let said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut said = said.map_while(Result::ok);
-    assert!(said.any(|line| line == "in the middle"));
-    child.kill().unwrap(); // SIGKILL
-    child.wait().unwrap();
 }
