@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual-fuzz [--inputs N] [--seed N] [--from N] [TARGET…]`: long rounds.
+//! `punctual-fuzz --seeds DIRECTORY TARGET`: its sound inputs, as files.
 
-use std::env;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use std::{env, fs};
 
 use punctual_fuzz::{Found, Round, TARGETS, Target};
 
@@ -27,12 +29,15 @@ struct Arguments {
     inputs: u64,
     seed: u64,
     from: u64,
+    /// Where sound inputs are written, and nothing is read.
+    seeds: Option<PathBuf>,
     targets: Vec<&'static Target>,
 }
 
 impl Arguments {
     fn read() -> Result<Self, String> {
         let (mut inputs, mut seed, mut from, mut targets) = (100_000, 1, 0, Vec::new());
+        let mut seeds = None;
         let mut words = env::args().skip(1);
         while let Some(word) = words.next() {
             let mut number = || {
@@ -43,6 +48,10 @@ impl Arguments {
                 "--inputs" => inputs = number()?,
                 "--seed" => seed = number()?,
                 "--from" => from = number()?,
+                "--seeds" => {
+                    let directory = words.next().ok_or("--seeds: expected a directory")?;
+                    seeds = Some(directory.into());
+                }
                 name => targets.push(find(name)?),
             }
         }
@@ -53,12 +62,16 @@ impl Arguments {
             inputs,
             seed,
             from,
+            seeds,
             targets,
         })
     }
 
     fn carry_out(&self) -> ExitCode {
         let mut failures = 0;
+        if let Some(directory) = &self.seeds {
+            return self.write_seeds(directory);
+        }
         for target in &self.targets {
             let now = Arc::new(AtomicU64::new(self.from));
             watch(target.name, &now);
@@ -73,6 +86,19 @@ impl Arguments {
         }
         if failures > 0 {
             return ExitCode::FAILURE;
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn write_seeds(&self, directory: &Path) -> ExitCode {
+        for target in &self.targets {
+            for (seed, number) in (target.seeds)().iter().zip(0..) {
+                let path = directory.join(format!("{}-{number}", target.name));
+                if let Err(error) = fs::write(&path, seed) {
+                    eprintln!("punctual-fuzz: {}: {error}", path.display());
+                    return ExitCode::FAILURE;
+                }
+            }
         }
         ExitCode::SUCCESS
     }

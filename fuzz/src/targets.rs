@@ -2,6 +2,7 @@
 //! What is fuzzed, by the crate that reads it.
 
 pub mod bench;
+pub mod calls;
 pub mod doctor;
 pub mod exchange;
 pub mod formats;

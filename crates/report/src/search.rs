@@ -38,7 +38,7 @@ pub struct Told<'a> {
 /// What a search has found, as JSON. Times are nanoseconds of virtual time.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Finds<'a> {
+pub struct Outcome<'a> {
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     /// The kernel.
@@ -400,13 +400,13 @@ impl Told<'_> {
     }
 
     /// As JSON.
-    pub fn json(&self) -> Finds<'_> {
+    pub fn json(&self) -> Outcome<'_> {
         let find = |find| Again {
             find,
             again: self.again(&find.program),
         };
         let Asked { kernel, boot, .. } = &self.search.asked;
-        Finds {
+        Outcome {
             schema: SCHEMA,
             kernel,
             boot,
@@ -589,7 +589,7 @@ mod tests {
 
     #[test]
     fn the_schemas_are_what_the_types_say() {
-        assert_is_of::<Finds<'_>>(
+        assert_is_of::<Outcome<'_>>(
             "search-1.json",
             "What a search has found: what `punctual search --json` prints",
         );

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Published documents.
+//! Published documents, and claims.
 
 use std::path::Path;
 
-use punctual_published::parse;
+use punctual_published::{parse, parse_claims};
 
 use super::{text, texts};
 use crate::Target;
@@ -18,4 +18,11 @@ pub const PUBLISHED: Target = Target {
         ])
     },
     run: |bytes| parse(Path::new("fuzz.toml"), &text(bytes)).is_ok(),
+};
+
+/// Claims of virtual time.
+pub const CLAIMS: Target = Target {
+    name: "claims",
+    seeds: || texts(&[include_str!("../../../claims/docs.toml")]),
+    run: |bytes| parse_claims(Path::new("fuzz.toml"), &text(bytes)).is_ok(),
 };
