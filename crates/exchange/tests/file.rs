@@ -19,11 +19,11 @@ const VERSION_1: &[u8] = include_bytes!("fixtures/version-1.punctual");
 const SUITE: &str = "name = \"demo\"\nsummary = \"\"\nprograms = [\"dd\"]\n\
     [[subject]]\nname = \"rt\"\nkernel = \"mine\"\n[[step]]\nprobe = \"timer\"\nsamples = 7\n";
 
-/// Real runs, of the store's first version.
+/// Real runs.
 fn runs() -> Vec<Run> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("runs.db");
-    let stored = include_bytes!("../../store/tests/fixtures/version-1.db");
+    let stored = include_bytes!("../../store/tests/fixtures/runs.db");
     std::fs::write(&path, stored).unwrap();
     let store = Store::open(&path).unwrap();
     let ids = store.list().unwrap().into_iter().rev();

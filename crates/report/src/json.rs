@@ -372,7 +372,7 @@ mod tests {
     fn what_is_printed_is_what_the_schema_describes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("runs.db");
-        let stored = include_bytes!("../../store/tests/fixtures/version-1.db");
+        let stored = include_bytes!("../../store/tests/fixtures/runs.db");
         std::fs::write(&path, stored).unwrap();
         let store = punctual_store::Store::open(&path).unwrap();
         let stored = store.list().unwrap().into_iter();
