@@ -63,7 +63,6 @@ use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_store::{Place, Store};
 
-use crate::output::say;
 use crate::{ExitStatus, UsageError};
 
 const EXAMPLES: &str = "\
