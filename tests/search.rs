@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use punctual_tests::kernel::{add_kernel, module};
-use punctual_tests::{Scratch, assert_has, json, until};
+use punctual_tests::{Scratch, assert_has, json, schema, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -50,7 +50,9 @@ fn a_list_twice_as_long_is_walked_twice_as_long() {
     let (short, long) = (program(512), program(1024));
     let ended = scratch.run(&asked(&["--program", &short, "--program", &long]));
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let tried = &json(&ended)["tried"];
+    let told = json(&ended);
+    schema::check("candidates", &told).unwrap();
+    let tried = &told["tried"];
     let [short, long] = [0, 1].map(|number| longest(&tried[number], "posix_lock_inode"));
     assert!(short > 10_000, "{tried:#}");
     assert!(
@@ -164,7 +166,9 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     ];
     let ended = scratch.run(&[&words[..], &limits, &more].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let find = &json(&ended)["finds"][0];
+    let told = json(&ended);
+    schema::check("search", &told).unwrap();
+    let find = &told["finds"][0];
     assert_eq!(find["program"], "open-quadratic; square 1024", "{find:#}");
     let stretch = &find["stretch"];
     assert_eq!(stretch["what"], "preemption off");

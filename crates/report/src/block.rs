@@ -97,7 +97,9 @@ fn aligned(rows: &[&Vec<String>], numbers: usize, indent: &str, width: usize) ->
             let last = pad(cells.len(), last);
             return vec![format!("{before}{last}").trim_end().to_owned()];
         }
-        wrap(last, &before, &below, width)
+        let lines = wrap(last, &before, &below, width);
+        let lines = lines.iter().map(|line| line.trim_end().to_owned());
+        lines.collect()
     };
     rows.iter().flat_map(line).collect()
 }

@@ -19,7 +19,7 @@ use crate::text::counted;
 /// The form's name and version.
 const SCHEMA: &str = "punctual.metal/1";
 
-/// What came of a file of claims; it is its own JSON.
+/// What came of a file of claims.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metal {
@@ -73,9 +73,9 @@ pub enum Cell {
         sign: Sign,
         /// Why that says nothing of the machine, or nothing at all.
         why: Option<String>,
-        /// How many times the one side's figure the other's is; absent where it is not above zero.
+        /// How many times the one side's figure the other's is; null where it is not above zero.
         ratio: Option<f64>,
-        /// The 95 % interval of that ratio; absent where there are too few runs.
+        /// The 95 % interval of that ratio; null where there are too few runs.
         interval: Option<(f64, f64)>,
         /// How many runs of each side were compared.
         runs: (usize, usize),

@@ -25,13 +25,13 @@ pub struct Find {
     pub found: (String, i64),
     /// With what it grows.
     pub growth: Vec<Growth>,
-    /// What a run beside it came to; none where nobody asked for one.
+    /// What a run beside it came to; null where nobody asked for one.
     #[serde(default)]
     pub confirmed: Option<Confirmed>,
 }
 
 /// What a run of the probe timer beside a program came to, in nanoseconds of virtual time. What
-/// is not known is none, and why.
+/// is not known is null, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Confirmed {

@@ -117,7 +117,7 @@ pub struct Summary {
     pub digest: Option<String>,
     /// How many recordings it has.
     pub recordings: usize,
-    /// The name of the machine that wrote it; empty for runs of earlier versions.
+    /// The name of the machine that wrote it.
     pub host: String,
 }
 

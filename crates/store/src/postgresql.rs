@@ -68,7 +68,7 @@ struct Prepared {
 }
 
 impl Server {
-    /// Connects to a store; makes it, or brings it to this version, unless it is only read.
+    /// Connects to a store; makes it where it is missing, unless it is only read.
     pub fn open(address: &Address, read_only: bool) -> Result<Self, StoreError> {
         let until = Instant::now() + PATIENCE;
         let opened = Connection::patient(address, read_only, until, false);

@@ -71,11 +71,9 @@ impl Metal {
             }
         };
         let found = metal(&claims, &self.runs(&suite)?);
-        self.output.show(
-            || serde_json::to_value(&found).unwrap_or_default(),
-            || found.text(output::width()),
-            || Ok(found.page()),
-        )?;
+        let json = serde_json::to_value(&found)?;
+        self.output
+            .show(|| json, || found.text(output::width()), || Ok(found.page()))?;
         let mut all = found.claims.iter();
         Ok(match (is_whole, all.all(|one| one.cell.is_decided())) {
             (false, _) => ExitStatus::Incomplete,

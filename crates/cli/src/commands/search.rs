@@ -361,8 +361,8 @@ impl Search {
             top,
             confirmed: &confirmed,
         };
-        let json = || serde_json::to_value(tried.json()).unwrap_or_default();
-        output::print_result(self.json, json, |width| tried.text(width))?;
+        let json = serde_json::to_value(tried.json())?;
+        output::print_result(self.json, || json, |width| tried.text(width))?;
         let lost = seen.iter().any(|seen| matches!(seen, Seen::Killed(_)));
         Ok(if is_whole && !lost {
             ExitStatus::Done
@@ -494,8 +494,8 @@ impl Search {
         }
         let told_as_json = serde_json::to_string_pretty(&told.json())?;
         write(&directory.join("finds.json"), &told_as_json)?;
-        let json = || serde_json::to_value(told.json()).unwrap_or_default();
-        output::print_result(self.json, json, |width| told.text(width))?;
+        let json = serde_json::to_value(told.json())?;
+        output::print_result(self.json, || json, |width| told.text(width))?;
         let page = self.report.as_ref();
         page.map_or(Ok(()), |path| write(path, &told.page()))
     }

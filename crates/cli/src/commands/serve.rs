@@ -51,7 +51,7 @@ impl Serve {
     pub fn run(self) -> Result<ExitStatus> {
         let place = self.store.place()?;
         check_file(&place)?;
-        // Brought to this version, if it is of an earlier one, before it is only read.
+        // Refused now, if it is none of this version; made, where a server has none.
         drop(self.store.open()?);
         let access = self.access()?;
         let cancel = interrupt::flag()?;

@@ -107,9 +107,11 @@ struct Step {
 enum Waits {
     /// A thread of the highest priority, whose timer is due.
     Thread,
-    /// The hard handler of a device's interrupt.
+    /// The hard handler of a device's interrupt, for which only interrupts off count, and at which
+    /// no sample is aimed.
     Handler,
-    /// A program's thread, whose timer is due.
+    /// A program's thread, whose timer is due, and which also waits for threads of its priority or
+    /// a higher one.
     Program,
 }
 
@@ -118,6 +120,7 @@ enum Waits {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Quantile {
     /// The share, from 0 to 1.
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     share: f64,
     /// How late at most.
     #[cfg_attr(test, schemars(with = "i64"))]
@@ -128,12 +131,13 @@ struct Quantile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Later {
-    /// Later than this
+    /// How late.
     #[cfg_attr(test, schemars(with = "i64"))]
     late_ns: Nanos,
-    /// is this share of the time, from 0 to 1:
+    /// In this share of the time an arrival is later, from 0 to 1.
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     share: f64,
-    /// so many nanoseconds of each second.
+    /// So many nanoseconds of each second an arrival is later.
     ns_per_second: f64,
 }
 
@@ -142,6 +146,16 @@ struct Later {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Shown {
     /// What is off for most of it.
+    #[cfg_attr(
+        test,
+        schemars(extend("enum" = [
+            "interrupts off",
+            "soft interrupts off or served",
+            "preemption off",
+            "no preemption point",
+            "a thread of its priority or a higher one",
+        ]))
+    )]
     what: String,
     /// Who switched it off.
     function: String,
@@ -572,6 +586,7 @@ impl Step {
         let places: Vec<&Shown> = places.map(|(_, place)| place).collect();
         // Later than that is all of the time.
         let later = self.later_than.iter().filter(|one| one.share < 1.0);
+        let later: Vec<Vec<String>> = later.map(Later::row).collect();
         let mut blocks = vec![
             Block::Head(self.recording.clone()),
             Block::Para(self.answer()),
@@ -583,17 +598,17 @@ impl Step {
                 rows: self.quantiles.iter().map(quantile).collect(),
                 numbers: 2,
             },
-            Block::Table {
-                head: vec!["later than, ns".into(), "so much of each second, ns".into()],
-                rows: later.map(Later::row).collect(),
-                numbers: 2,
-            },
-            Block::Table {
-                head: head(["foretold, ns", "reached, ns", "place"]),
-                rows: places.iter().map(|place| place.row()).collect(),
-                numbers: 2,
-            },
         ];
+        blocks.extend((!later.is_empty()).then(|| Block::Table {
+            head: vec!["later than, ns".into(), "so much of each second, ns".into()],
+            rows: later,
+            numbers: 2,
+        }));
+        blocks.push(Block::Table {
+            head: head(["foretold, ns", "reached, ns", "place"]),
+            rows: places.iter().map(|place| place.row()).collect(),
+            numbers: 2,
+        });
         blocks.extend(places.iter().filter_map(|place| place.story(&self.load)));
         blocks.extend(self.notes().into_iter().map(Block::Para));
         blocks
@@ -626,10 +641,10 @@ impl Step {
             thousands(self.samples_learnt as u64)
         )];
         let foretold = self.places.iter().map(|place| place.foretold_ns).max();
-        if foretold.is_some_and(|foretold| foretold < self.worst_ns) {
+        if foretold.is_some_and(|foretold| foretold + NEAR < self.worst_ns) {
             notes.push(
-                "The latest of all arrivals has the longest path that a sample showed behind what \
-                 was off. A place is foretold with the typical one."
+                "The latest of all arrivals takes the longest path that a sample showed; the \
+                 forecast of a place takes the typical one."
                     .to_owned(),
             );
         }
@@ -711,6 +726,7 @@ impl Later {
     fn row(&self) -> Vec<String> {
         // Whole nanoseconds, and of less than ten the tenth.
         let time = match self.ns_per_second {
+            time if time < 0.1 => "< 0.1".to_owned(),
             time if time < 10.0 => format!("{time:.1}"),
             time => exact(Nanos(time.round() as i64)),
         };
@@ -893,8 +909,8 @@ preemption off by free_pcppages_bulk
 A timer could have been due at each of 988,278,554 ns in 999 periods. The path
 behind what was off is that of 996 samples of this run.
 
-The latest of all arrivals has the longest path that a sample showed behind what
-was off. A place is foretold with the typical one.
+The latest of all arrivals takes the longest path that a sample showed; the
+forecast of a place takes the typical one.
 ";
         assert_eq!(known().text(80), text);
     }
