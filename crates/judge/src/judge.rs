@@ -14,6 +14,7 @@ use punctual_model::{Nanos, Recording, RecordingKey};
 use thiserror::Error;
 use toml::Value;
 
+use crate::answer::{Answer, Decisive, Fitness, Judgement, More, Why, upright};
 use crate::compare::{Pair, Verdict, compare_rows};
 use crate::difference::is_identical;
 use crate::evidence::{Evidence, Meant, named};
@@ -21,7 +22,6 @@ use crate::mends::{Mend, without};
 use crate::rule::Rule;
 use crate::subjects::{Subject, subjects};
 use crate::typical::{Typical, runs_for_typical, typical};
-use crate::verdict::{Answer, Decisive, Fitness, Judgement, More, Why, upright};
 
 pub use arrival::margin as forecast_margin;
 

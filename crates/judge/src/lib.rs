@@ -6,6 +6,7 @@
 //! it is wrong.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod bisection;
 mod change_points;
 mod compare;
@@ -27,8 +28,8 @@ mod subjects;
 mod synthetic;
 pub mod trials;
 mod typical;
-mod verdict;
 
+pub use answer::{Answer, Decisive, Fitness, Judgement, More, Why};
 pub use bisection::{Bisection, Found, Known};
 pub use change_points::{ChangePoint, change_points};
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
@@ -42,4 +43,3 @@ pub use rule::{Rule, TooFewRuns};
 pub use sequential::Sequential;
 pub use subjects::{Independent, independent, two_machines};
 pub use typical::{Typical, runs_for_typical, typical};
-pub use verdict::{Answer, Decisive, Fitness, Judgement, More, Why};

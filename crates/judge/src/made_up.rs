@@ -19,11 +19,11 @@ use punctual_model::recording::{MISSED, OBSERVED};
 use punctual_model::run::{IMPORTED, IMPORTED_TEXT, Run, State};
 use punctual_model::{Fact, Finding, MachineRecord, Nanos, RecordingKey};
 
+use crate::answer::{Answer, Fitness, Judgement};
 use crate::judge::{Baselines, judge};
 use crate::mends::Mend;
 use crate::mends::tests::taken_out;
 use crate::synthetic;
-use crate::verdict::{Answer, Fitness, Judgement};
 
 /// No sample is to be above.
 const BOUND: i64 = 100_000;

@@ -4,9 +4,9 @@
 use punctual_model::Limit;
 use punctual_model::run::Run;
 
+use crate::answer::{Answer, Fitness, Judgement, Why};
 use crate::judge::{Baselines, Unanswered, judge_with};
 use crate::typical::runs_for_typical;
-use crate::verdict::{Answer, Fitness, Judgement, Why};
 
 /// Looks at runs while there come more of them. The first look may be wrong half as often as
 /// a limit allows, each further one half as often as the one before: all together no more

@@ -9,7 +9,7 @@
 //! it is the same, but nothing except interrupts off keeps it away.
 
 pub mod aim;
-pub mod analysis;
+pub mod forecast;
 mod handling;
 mod looks;
 mod masked;
@@ -38,7 +38,7 @@ use crate::names::{Func, Names};
 use crate::preemptibility::Preemptibility;
 use crate::repeat::{OnEvent, Repeater};
 use crate::survey::SectionTracer;
-use analysis::{Analysis, Ends};
+use forecast::{Analysis, Ends};
 use path::{From, Paths};
 use place::{Found, Key, Off};
 use program::{Program, REAL_TIME_BELOW, Turns, Wait};

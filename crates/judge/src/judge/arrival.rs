@@ -8,8 +8,8 @@ use punctual_model::arrivals::{Arrivals, are_told_of, can_be_aimed};
 use punctual_model::{Nanos, Run};
 
 use super::{Found, broken};
+use crate::answer::{Fitness, More, Why};
 use crate::evidence::{Evidence, named};
-use crate::verdict::{Fitness, More, Why};
 
 /// So many places are aimed at where nobody asks for more.
 const AIMS: usize = 10;

@@ -3,7 +3,7 @@
 
 use punctual_model::Nanos;
 
-use super::analysis::{Analysis, Due, Ends, due};
+use super::forecast::{Analysis, Due, Ends, due};
 use super::path::{From, State, Walked};
 use super::stretch::{ROUNDING, stretches};
 use super::timeline::{Came, Change, IRQS, Period, USER};
