@@ -140,7 +140,12 @@ fn one(block: &Block) -> Markup {
 }
 
 fn table(head: &[String], rows: &[Vec<String>], numbers: usize) -> Markup {
-    let class = |column: usize| (column < numbers).then_some("number");
+    let last = head.len().saturating_sub(1);
+    let class = |column: usize| match column {
+        column if column < numbers => Some("number"),
+        column if column == last => Some("free"),
+        _ => None,
+    };
     html! { table.text.kept {
         thead { tr { @for (column, cell) in head.iter().enumerate() {
             th class=[class(column)] { (cell) }
