@@ -189,7 +189,7 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     assert_has(&code, &["grows quadratically with size of square", call]);
     let page = fs::read_to_string(page).expect("the page");
     let has = [
-        "<td>grows quadratically with size of square</td>",
+        "grows quadratically with size of square</td>",
         "<svg ",
         "SYS_ioctl",
     ];
