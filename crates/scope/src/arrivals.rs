@@ -420,7 +420,6 @@ pub fn arrivals(
         return Err(ScopeError::ManyCpus(run.id.clone(), machine.cpus));
     }
     let clock = clock(run)?;
-    Repeater::check_delays_are_known(run, machine)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let preemption = Preemptibility::of(run);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The blocks of a trace, understood and named.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use punctual_trace::{Block, Insn};
 
-use crate::decode::{Counted, Decoded, Op};
+use crate::decode::{Counted, Decoded, Holder, Op};
 use crate::names::{Func, KERNEL, Names};
 
 /// The blocks of a trace, understood and named.
@@ -20,6 +20,8 @@ pub struct Blocks<'s> {
     /// Into which registers each name's code takes the place of the preemption count: a bit for
     /// each.
     pointers: HashMap<Func, u64>,
+    /// Where on its stack each name's code keeps it.
+    kept: HashSet<(Func, i64)>,
     /// What number each name's code puts into a register.
     numbers: HashMap<(Func, u8), i64>,
     /// The kernel's instructions, by their addresses, where blocks are not understood by
@@ -58,6 +60,7 @@ impl<'s> Blocks<'s> {
             functions: Vec::new(),
             notes: Vec::new(),
             pointers: HashMap::new(),
+            kept: HashSet::new(),
             numbers: HashMap::new(),
             insns: BTreeMap::new(),
         }
@@ -110,11 +113,15 @@ impl<'s> Blocks<'s> {
                 *pointers |= 1 << register;
                 false
             }
+            Op::Keep(behind) => {
+                self.kept.insert((func, behind));
+                false
+            }
             Op::Put(register, number) => {
                 self.numbers.insert((func, register), number);
                 false
             }
-            Op::At(register, counted) => {
+            Op::At(holder, counted) => {
                 let number = match counted {
                     Counted::PreemptBy(by, _) => self.numbers.get(&(func, by)),
                     _ => None,
@@ -126,7 +133,11 @@ impl<'s> Blocks<'s> {
                 };
                 // By how much is in a register in one function only; others add to something else.
                 let is_known = !matches!(*op, Op::PreemptBy) || by_register;
-                *pointers & 1 << register != 0 && is_known
+                let is_place = match holder {
+                    Holder::Register(register) => *pointers & 1 << register != 0,
+                    Holder::Stack(behind) => self.kept.contains(&(func, behind)),
+                };
+                is_place && is_known
             }
             _ => true,
         });

@@ -30,10 +30,12 @@ pub enum Op {
     NeedResched(bool),
     /// Takes the place of the preemption count into the register of this number.
     Point(u8),
+    /// Keeps the place of the preemption count on the stack, so far behind the stack pointer.
+    Keep(i64),
     /// Puts this number into the register of that number, to be counted by.
     Put(u8, i64),
-    /// Does this, if the register of this number has the place of the preemption count.
-    At(u8, Counted),
+    /// Does this, if the place of the preemption count is there.
+    At(Holder, Counted),
     /// Leaves the running thread's stack; its pointer is put so far into its task.
     LeaveStack(u64),
     /// Takes the stack of another thread, whose pointer lies so far into its task.
@@ -42,7 +44,16 @@ pub enum Op {
     Marker(Marker),
 }
 
-/// What is done to the preemption count through a register.
+/// What may have the place of the preemption count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The register of this number.
+    Register(u8),
+    /// The stack, so far behind its pointer.
+    Stack(i64),
+}
+
+/// What is done to the preemption count where a register has its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// It is changed by so much.

@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use punctual_bench::RunError;
-use punctual_model::Architecture;
 use punctual_trace::ReadError;
 
 /// Why a run cannot be lived through again.
@@ -16,11 +15,6 @@ pub enum ScopeError {
         "{0} was measured in real time, on a host: only runs of the virtual bench can be repeated"
     )]
     Host(String),
-    /// Its guest has another processor.
-    #[error(
-        "{0} is of {1}, of which this is not told, on x86-64 only: `explain` tells of its samples"
-    )]
-    Architecture(String, Architecture),
     /// Its kernel is not understood.
     #[error("{0} cannot be explained, surveyed or bounded: {1}")]
     NotUnderstood(String, String),

@@ -393,7 +393,6 @@ pub fn survey(
     cancel: &AtomicBool,
     on: OnEvent,
 ) -> Result<(Survey, String), ScopeError> {
-    Repeater::check_sections_are_known(run, machine)?;
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;

@@ -18,7 +18,7 @@ use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::aim::Aim;
 use punctual_model::digest::digest;
-use punctual_model::{Architecture, MachineRecord, Nanos, Record, Recording, Run};
+use punctual_model::{MachineRecord, Nanos, Record, Recording, Run};
 use punctual_trace::{Block, Item, Orders, ReadError, Reader, Window, Word};
 
 use crate::arch::Code;
@@ -121,33 +121,6 @@ impl Repeater {
             return Err(ScopeError::Gone { run, sha256 });
         }
         Ok(machine)
-    }
-
-    /// An error where a run's guest has another processor than those of which periods and delays
-    /// are held against known answers.
-    pub fn check_delays_are_known(run: &Run, machine: &Machine) -> Result<(), ScopeError> {
-        match machine.kernel.architecture {
-            Architecture::Amd64 => Ok(()),
-            other @ Architecture::Arm64 => Err(ScopeError::Architecture(run.id.clone(), other)),
-        }
-    }
-
-    /// An error where what is off in a whole run is not followed well enough to be told: an arm64
-    /// kernel counts preemption in its threads, by a register that may be another's by then.
-    pub(crate) fn check_sections_are_known(run: &Run, machine: &Machine) -> Result<(), ScopeError> {
-        let counts = !run
-            .provenance
-            .as_ref()
-            .is_some_and(|known| known.preemption.is_cooperative());
-        match machine.kernel.architecture {
-            Architecture::Arm64 if counts => Err(ScopeError::NotUnderstood(
-                run.id.clone(),
-                "of arm64 kernels that count preemption, as PREEMPT_RT does, `explain` tells, and \
-                 `survey` does not yet"
-                    .to_owned(),
-            )),
-            _ => Ok(()),
-        }
     }
 
     /// The names of a machine's kernel, from the very guest that is resumed; kept.

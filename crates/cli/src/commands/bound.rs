@@ -8,7 +8,7 @@ use punctual_report::scope::bound::{bound_json, bound_page, bound_text};
 use punctual_scope::bound::{Observed, bound};
 use punctual_scope::error::ScopeError;
 use punctual_scope::explain::survey;
-use punctual_scope::repeat::{OnEvent, Repeater};
+use punctual_scope::repeat::OnEvent;
 
 use super::StoreArgs;
 use super::arrivals::aim_with_second;
@@ -60,7 +60,6 @@ impl Bound {
             if machine.cpus > 1 {
                 return Err(ScopeError::ManyCpus(run.id.clone(), machine.cpus).into());
             }
-            Repeater::check_delays_are_known(run, &machine)?;
             let body = |on: OnEvent| survey(&place, run, &machine, cancel, on);
             let Some((found, _)) = self.repeat.repeat(run, None, body)? else {
                 return Ok(ExitStatus::Incomplete);

@@ -7,7 +7,7 @@ use punctual_model::Architecture;
 use punctual_trace::{Block, Insn};
 
 use super::Code;
-use crate::decode::{Counted, Decoded, Op, Transfer};
+use crate::decode::{Counted, Decoded, Holder, Op, Transfer};
 use crate::names::{CodeKind, Names};
 use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
@@ -103,7 +103,7 @@ fn what_arm64_masks_and_counts_is_seen_and_nothing_else() {
             0xb900_0e61, // str w1, [x19, #12]
         ],
     );
-    let up = Op::At(2, Counted::Preempt(1));
+    let up = Op::At(Holder::Register(2), Counted::Preempt(1));
     let expected = [(0, Op::ReadMask), (1, Op::Mask), (2, Op::Point(2)), (5, up)];
     assert_eq!(locks, expected);
     let (unlocks, last) = ops(
@@ -117,7 +117,7 @@ fn what_arm64_masks_and_counts_is_seen_and_nothing_else() {
             0xd65f_03c0, // ret
         ],
     );
-    let down = Op::At(1, Counted::Preempt(-1));
+    let down = Op::At(Holder::Register(1), Counted::Preempt(-1));
     assert_eq!(
         unlocks,
         [(0, Op::RestoreMask), (1, Op::Point(1)), (4, down)]
@@ -142,7 +142,7 @@ fn a_block_that_ends_anywhere_hides_nothing() {
         0xa881_251d, // stp x29, x9, [x8], #16
     ];
     let leave = Op::LeaveStack(0xc30);
-    let up = Op::At(2, Counted::Preempt(1));
+    let up = Op::At(Holder::Register(2), Counted::Preempt(1));
     let known: [(&str, &[u32], Op); 2] = [("any", &lock, up), ("cpu_switch_to", &switch, leave)];
     for (function, words, op) in known {
         for end in 1..words.len() {
@@ -168,14 +168,14 @@ fn what_a_register_was_given_in_the_block_is_no_preemption_count() {
         0x1100_0421, // add w1, w1, #0x1
         0xb900_0861, // str w1, [x3, #8]
     ];
-    let up = (2, Op::At(3, Counted::Preempt(1)));
+    let up = (2, Op::At(Holder::Register(3), Counted::Preempt(1)));
     assert_eq!(ops("any", &count).0, [up]);
     let behind = |first: u32| ops("any", &[&[first], &count[..]].concat()).0;
     // ldr x3, [x20, #16]; add x3, x20, #0x8; mov x3, x20; mrs x3, sctlr_el1
     for given in [0xf940_0a83, 0x9100_2283, 0xaa14_03e3, 0xd538_1003] {
         assert_eq!(behind(given), [], "{given:x}");
     }
-    let up = (3, Op::At(3, Counted::Preempt(1)));
+    let up = (3, Op::At(Holder::Register(3), Counted::Preempt(1)));
     // str x3, [x20]; cmp x3, #0x0; ccmp x19, #0x0, #0x3, ne: its flags are the number 3
     for left in [0xf900_0283, 0xf100_007f, 0xfa40_1a63] {
         assert_eq!(behind(left), [up], "{left:x}");
@@ -234,7 +234,10 @@ fn what_a_register_was_given_in_another_block_is_counted_by() {
             0xb900_0801, // str w1, [x0, #8]
         ],
     );
-    assert_eq!(found, [(2, Op::At(0, Counted::PreemptBy(3, true)))]);
+    assert_eq!(
+        found,
+        [(2, Op::At(Holder::Register(0), Counted::PreemptBy(3, true)))]
+    );
 }
 
 /// By how much `__local_bh_enable_ip` changes the count is in a register, and one besides.
@@ -254,8 +257,8 @@ fn an_amount_in_a_register_is_no_number() {
     let (by, needed) = (Counted::PreemptBy(1, false), Counted::NeedResched(true));
     let expected = [
         (0, Op::Point(2)),
-        (4, Op::At(2, by)),
-        (5, Op::At(2, needed)),
+        (4, Op::At(Holder::Register(2), by)),
+        (5, Op::At(Holder::Register(2), needed)),
     ];
     assert_eq!(found, expected);
 }

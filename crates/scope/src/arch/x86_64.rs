@@ -8,7 +8,7 @@ use punctual_trace::marker::Marker;
 use punctual_trace::{Arch, Block, Insn};
 
 use super::Code;
-use crate::decode::{Counted, Decoded, Op, Transfer};
+use crate::decode::{Counted, Decoded, Holder, Op, Transfer};
 use crate::names::CodeKind;
 use crate::symbols::Symbols;
 
@@ -228,7 +228,8 @@ fn through_register(decoded: &Instruction) -> Option<Op> {
         _ => return None,
     };
     let is_bare = decoded.memory_index() == Register::None && decoded.memory_displacement64() == 0;
-    (is_bare && base.is_gpr64()).then(|| Op::At(number(base), Counted::Preempt(amount)))
+    (is_bare && base.is_gpr64())
+        .then(|| Op::At(Holder::Register(number(base)), Counted::Preempt(amount)))
 }
 
 fn number(register: Register) -> u8 {

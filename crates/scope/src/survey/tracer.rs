@@ -722,6 +722,7 @@ impl<'a> SectionTracer<'a> {
             }
             // Blocks know which registers are meant.
             Op::Point(_)
+            | Op::Keep(_)
             | Op::Put(..)
             | Op::At(..)
             | Op::ReadClock

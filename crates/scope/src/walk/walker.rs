@@ -489,7 +489,12 @@ impl<'a> Walker<'a> {
                 }
             }
             // Blocks know which registers are meant.
-            Op::Point(_) | Op::Put(..) | Op::At(..) | Op::Marker(_) | Op::NeedResched(_) => {}
+            Op::Point(_)
+            | Op::Keep(_)
+            | Op::Put(..)
+            | Op::At(..)
+            | Op::Marker(_)
+            | Op::NeedResched(_) => {}
         }
     }
 
