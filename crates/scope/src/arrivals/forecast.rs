@@ -535,8 +535,13 @@ impl Analysis {
         };
         let split = from.saturating_sub(path).clamp(piece.from, piece.to);
         let length = length + self.goes_before(*from, from + length + path);
+        // Where the arrival's own interrupt is not over yet, it serves that timer, too.
+        let served = from.saturating_sub(2 * SLACK + self.handling.open());
+        let served = served.clamp(split, piece.to);
         tail.flat(piece.state, 0, split - piece.from);
-        tail.flat(piece.state, length, piece.to - split);
+        tail.flat(piece.state, length, served - split);
+        let rest = length.saturating_sub(self.handling.saved());
+        tail.flat(piece.state, rest, piece.to - served);
     }
 
     /// What is saved, as one interrupt of the timer's serves two.

@@ -88,8 +88,9 @@ impl Period {
         (*to < came.to).then(|| (woken - from, woken - wakes))
     }
 
-    /// Within which of the timer's interrupts an arrival is served by them: before they read the
-    /// clock, and behind that until they set the next timer.
+    /// Where an arrival and one of the timer's interrupts are served by one: the later of the two is
+    /// due before the earlier one's interrupt reads the clock, or behind that, before it sets the
+    /// next timer. The arrival's own interrupt is taken to be as fast as the run's.
     pub(super) fn rounds(&self, names: &Names) -> Vec<Round> {
         let reads = names.known("ktime_get_update_offsets_now");
         let sets = names.known("clockevents_program_event");
@@ -100,7 +101,15 @@ impl Period {
             let (read, _) = within.find(|(_, func)| Some(*func) == reads)?;
             let (set, _) = within.find(|(_, func)| Some(*func) == sets)?;
             let first = (came.from, *read, Shares::First);
-            (*set < came.to).then_some([first, (*read, *set, Shares::Again)])
+            // The arrival is the earlier one.
+            let earlier = |at: &u64| came.from.saturating_sub(2 * SLACK + at - came.from);
+            let (early, near) = (earlier(set), earlier(read));
+            (*set < came.to).then_some([
+                (early, near, Shares::Again),
+                (near, came.from, Shares::First),
+                first,
+                (*read, *set, Shares::Again),
+            ])
         });
         rounds.flatten().collect()
     }
