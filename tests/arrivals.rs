@@ -10,9 +10,9 @@ use punctual_tests::{
 use serde_json::{Value, json};
 
 /// How long interrupts are off, each 20 ms, in µs; the second load burns nothing.
-const BURNT_US: i64 = 20;
+pub(super) const BURNT_US: i64 = 20;
 
-fn load(name: &str, order: &str) -> String {
+pub(super) fn load(name: &str, order: &str) -> String {
     format!(
         "[load.{name}]\nsummary = \"{order}\"\n[[load.{name}.worker]]\nendless = true\n\
          unit = \"lines\"\ncount = \"lines\"\nrun = [\"sh\", \"-c\", \"exec 3>/dev/stall; \
@@ -61,7 +61,7 @@ fn interrupts_wait_for_what_has_them_off_alone(burn: &Value, hold: &Value) {
     }
 }
 
-fn place<'a>(step: &'a Value, function: &str) -> Option<&'a Value> {
+pub(super) fn place<'a>(step: &'a Value, function: &str) -> Option<&'a Value> {
     let mut places = step["places"].as_array().unwrap().iter();
     places.find(|place| place["most_in"] == function)
 }

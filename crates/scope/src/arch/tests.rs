@@ -7,6 +7,7 @@ use punctual_model::Architecture;
 use punctual_trace::{Block, Insn};
 
 use super::Code;
+use crate::blocks::Blocks;
 use crate::decode::{Counted, Decoded, Holder, Op, Transfer};
 use crate::names::{CodeKind, Names};
 use crate::symbols::Symbols;
@@ -157,6 +158,71 @@ fn a_block_that_ends_anywhere_hides_nothing() {
     }
     // Who jumps there comes with another register.
     assert_eq!(ops("any", &lock[3..]).0, []);
+}
+
+/// Code of `pipe_write`: much is between what loads the count and what stores it. A branch ends a
+/// block everywhere, so that what is before one may not have led here.
+#[test]
+fn a_count_is_stored_long_after_it_was_loaded() {
+    let load = 0xb940_0822; // ldr w2, [x1, #8]
+    let add = 0x1100_0442; // add w2, w2, #0x1
+    let between = [0xaa04_03e5; 8]; // mov x5, x4
+    let store = [0xb900_0822]; // str w2, [x1, #8]
+    let up = Op::At(Holder::Register(1), Counted::Preempt(1));
+    let before = [&[load, add], &between[..]].concat();
+    assert_eq!(ops_behind("pipe_write", &before, &store).0, [(0, up)]);
+    for branch in [0x3500_0064, 0x5400_0061, 0x9400_0010] {
+        let before = [&[load, add], &between[..], &[branch]].concat();
+        let (found, _) = ops_behind("pipe_write", &before, &store);
+        assert_eq!(found, [], "{branch:x}");
+    }
+}
+
+/// `d_alloc_parallel` of Debian's RT kernel keeps the task's place on its stack, and loads it into
+/// a register that had it before.
+#[test]
+fn the_counts_place_may_be_on_the_stack() {
+    let (kept, _) = ops(
+        "d_alloc_parallel",
+        &[
+            0xd538_4100, // mrs x0, sp_el0
+            0xf900_07e0, // str x0, [sp, #8]
+            0xf900_0be2, // str x2, [sp, #16]
+        ],
+    );
+    assert_eq!(kept, [(0, Op::Point(0)), (1, Op::Keep(8))]);
+    let counted = |behind: u32| {
+        let load = 0xf940_03e1 | (behind / 8) << 10; // ldr x1, [sp, #behind]
+        // ldr w0, [x1, #8]; add w0, w0, #0x1; str w0, [x1, #8]
+        ops(
+            "d_alloc_parallel",
+            &[load, 0xb940_0820, 0x1100_0400, 0xb900_0820],
+        )
+        .0
+    };
+    let up = |behind| (3, Op::At(Holder::Stack(behind), Counted::Preempt(1)));
+    assert_eq!(counted(8), [up(8)]);
+    assert_eq!(counted(16), [up(16)]);
+    // Only one of them counts: the other is another structure's.
+    let kallsyms = "ffff800080010000 T _text\nffff800080020000 t d_alloc_parallel\n";
+    let symbols = Symbols::parse(Architecture::Arm64, kallsyms).unwrap();
+    let programs = UserSymbols::default();
+    let mut blocks = Blocks::new(Names::new(&symbols, &programs));
+    let mut learn = |number, words: &[u32]| {
+        let address = 0xffff_8000_8002_0000 + 0x100 * u64::from(number);
+        let insns = words.iter().zip(0..).map(|(word, behind)| Insn {
+            address: address + 4 * behind,
+            bytes: word.to_le_bytes().to_vec(),
+        });
+        let insns = insns.collect();
+        blocks.learn(&Block { number, insns });
+        blocks.block(number).ops.clone()
+    };
+    assert_eq!(learn(0, &[0xd538_4100, 0xf900_07e0]), []);
+    let count = [0xb940_0820, 0x1100_0400, 0xb900_0820];
+    let from = |load: u32| [&[load], &count[..]].concat();
+    assert_eq!(learn(1, &from(0xf940_07e1)), [(3, Op::Preempt(1))]);
+    assert_eq!(learn(2, &from(0xf940_0be1)), []);
 }
 
 /// Code like that of RT's `__rt_mutex_slowlock_locked`: a register that has had the task's place

@@ -303,7 +303,7 @@ mod tests {
             &[0x65, 0xff, 0x0e],                         // decl %gs:(%rsi)
         ]);
         let at = number(Register::RSI);
-        let down = Op::At(at, Counted::Preempt(-1));
+        let down = Op::At(Holder::Register(at), Counted::Preempt(-1));
         assert_eq!(found, [(0, Op::Point(at)), (2, down)]);
     }
 
