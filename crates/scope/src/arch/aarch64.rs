@@ -171,7 +171,7 @@ enum Value {
     Current,
     /// What lies on the stack, so far behind its pointer.
     Kept(i64),
-    /// What lies so far behind the address in that register.
+    /// What lies so far behind the address in that register, or behind [`TASK`].
     Loaded(u8, u64),
     /// The same, changed by so much; by what is in a register, which is added or subtracted.
     Changed(u8, u64, i64),
@@ -189,6 +189,8 @@ const NEED_RESCHED: u64 = 4;
 
 /// The register that is always 0, or the stack pointer.
 const ZERO: u8 = 31;
+/// In place of a register's number: any that has the running thread's task.
+const TASK: u8 = 32;
 /// The bit of interrupts in the mask as a register has it, and as an instruction's number has it.
 const IRQ_IN_REGISTER: u64 = 0x80;
 const IRQ_IN_NUMBER: u32 = 0x200;
@@ -424,9 +426,11 @@ impl Reader {
         };
         if access.loads {
             let is_count = access.size >= 4 && self.counts.contains(&at);
+            let is_task = self.value(access.base) == Value::Current;
+            let base = if is_task { TASK } else { access.base };
             let value = match access.second {
                 None if access.base == ZERO && access.size == 8 => Value::Kept(access.offset),
-                None if is_count => Value::Loaded(access.base, at),
+                None if is_count => Value::Loaded(base, at),
                 _ => Value::Other,
             };
             self.set(access.first, value);
@@ -480,14 +484,15 @@ impl Reader {
         if access.size != 4 || access.second.is_some() {
             return None;
         }
+        let is_count = |base: u8, from: u64| from == at && [access.base, TASK].contains(&base);
         let beside = self.counts.contains(&at.wrapping_sub(NEED_RESCHED));
         let counted = match (access.first, self.value(access.first)) {
             (ZERO, _) if beside => Counted::NeedResched(true),
             (_, Value::Is(1)) if beside => Counted::NeedResched(false),
-            (_, Value::Changed(base, from, amount)) if (base, from) == (access.base, at) => {
+            (_, Value::Changed(base, from, amount)) if is_count(base, from) => {
                 Counted::Preempt(amount)
             }
-            (_, Value::ChangedBy(base, from, by, adds)) if (base, from) == (access.base, at) => {
+            (_, Value::ChangedBy(base, from, by, adds)) if is_count(base, from) => {
                 Counted::PreemptBy(by, adds)
             }
             _ => return None,

@@ -178,6 +178,29 @@ fn a_count_is_stored_long_after_it_was_loaded() {
     }
 }
 
+/// `__mutex_lock` of Debian's kernel 7.2 loads the count into the register that had the task, which
+/// another one has, too.
+#[test]
+fn a_count_is_stored_by_another_register_than_it_was_loaded_by() {
+    let mutex = [
+        0xd538_4102, // mrs x2, sp_el0
+        0xaa02_03e0, // mov x0, x2
+        0xb940_0842, // ldr w2, [x2, #8]
+        0x1100_0442, // add w2, w2, #0x1
+        0xb900_0802, // str w2, [x0, #8]
+    ];
+    let up = Op::At(Holder::Register(0), Counted::Preempt(1));
+    let expected = [(0, Op::Point(2)), (1, Op::Point(0)), (4, up)];
+    assert_eq!(ops("__mutex_lock", &mutex).0, expected);
+    for end in 3..mutex.len() {
+        let (before, rest) = mutex.split_at(end);
+        let (found, _) = ops_behind("__mutex_lock", before, rest);
+        assert_eq!(found.last().map(|(_, op)| *op), Some(up), "{end}");
+    }
+    // What is not the task's is not its count.
+    assert_eq!(ops("__mutex_lock", &mutex[2..]).0, []);
+}
+
 /// `d_alloc_parallel` of Debian's RT kernel keeps the task's place on its stack, and loads it into
 /// a register that had it before.
 #[test]
