@@ -218,9 +218,12 @@ fn a_stall_on_arm64_is_named_with_its_kind_and_its_length() {
         };
         scope::check_stories(&scratch, &run, &hold);
         // On RT the holder of a spin lock, which sleeps there, can be preempted.
-        let is_there = |kind: &scope::Kind| match is_rt {
-            true => kind.name != "spinlock",
-            false => is_counted(kind),
+        let is_there = |kind: &scope::Kind| {
+            if is_rt {
+                kind.name != "spinlock"
+            } else {
+                is_counted(kind)
+            }
         };
         let surveyed = scope::Surveyed {
             irq_work: IRQ,
@@ -259,11 +262,12 @@ fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
         let [burn, hold, spare] = &told["steps"].as_array().unwrap()[..] else {
             panic!("{told:#}");
         };
-        let held = match is_rt {
-            true => "preemption off",
-            false => "no preemption point",
+        let off = if is_rt {
+            "preemption off"
+        } else {
+            "no preemption point"
         };
-        for (step, what) in [(burn, "interrupts off"), (hold, held)] {
+        for (step, what) in [(burn, "interrupts off"), (hold, off)] {
             let stall = arrivals::place(step, "ktime_get");
             let stall = stall.unwrap_or_else(|| panic!("{step:#}"));
             assert_eq!(stall["what"], what, "{step:#}");

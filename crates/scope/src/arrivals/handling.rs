@@ -2,7 +2,7 @@
 //! What the timer's interrupts take, and what is saved where one of them serves two timers.
 
 use super::timeline::{Came, Period};
-use crate::names::Names;
+use crate::names::{Func, Names};
 
 /// So long after a timer is due its interrupt comes: the kernel tells the timer how long to wait,
 /// and takes so long to tell it.
@@ -78,13 +78,15 @@ impl Period {
         }
         let first = self.ran.partition_point(|(at, _)| *at < came.from);
         let mut within = self.ran[first..].iter();
-        let mut find = |name: &str| within.find(|(_, func)| names.text(*func) == name);
-        find("__hrtimer_run_queues")?;
-        // What comes before and behind is done once.
-        let (from, _) = find("timerqueue_del")?;
-        let (wakes, _) = find("hrtimer_wakeup")?;
-        let (woken, _) = find("__hrtimer_run_queues")?;
-        let (to, _) = find("hrtimer_interrupt")?;
+        let is = |name: &'static str| move |(_, func): &&(u64, Func)| names.text(*func) == name;
+        within.find(is("__hrtimer_run_queues"))?;
+        // What comes before and behind is done once. From Linux 7 on no function of its own takes a
+        // timer out of its queue.
+        let taken = within.clone().find(is("timerqueue_del"));
+        let (from, _) = taken.or(within.clone().next())?;
+        let (wakes, _) = within.find(is("hrtimer_wakeup"))?;
+        let (woken, _) = within.find(is("__hrtimer_run_queues"))?;
+        let (to, _) = within.find(is("hrtimer_interrupt"))?;
         (*to < came.to).then(|| (woken - from, woken - wakes))
     }
 
