@@ -53,7 +53,7 @@ pub enum Holder {
     Stack(i64),
 }
 
-/// What is done to the preemption count where a register has its place.
+/// What is done to the preemption count where its place is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// It is changed by so much.

@@ -328,6 +328,9 @@ impl Reader {
             self.ops.extend(op.map(|op| (number, op)));
             return;
         }
+        for fetched in fetched(word).into_iter().flatten() {
+            self.set(fetched, Value::Other);
+        }
         let written = register(word, 0);
         if word & !0x1f == CURRENT {
             self.ops.push((number, Op::Point(written)));
@@ -469,8 +472,13 @@ impl Reader {
 
     /// The running thread's task is put on the stack.
     fn keeps(&self, access: &Access) -> Option<Op> {
-        let is_task = access.size == 8 && self.value(access.first) == Value::Current;
-        is_task.then_some(Op::Keep(access.offset))
+        let stored = [Some(access.first), access.second];
+        let mut stored = stored.into_iter().zip([access.offset, access.offset + 8]);
+        let is_task = |register: Option<u8>| {
+            access.size == 8 && register.is_some_and(|of| self.value(of) == Value::Current)
+        };
+        let (_, behind) = stored.find(|(register, _)| is_task(*register))?;
+        Some(Op::Keep(behind))
     }
 
     /// What is stored where the preemption count may be.
@@ -498,6 +506,26 @@ impl Reader {
             _ => return None,
         };
         Some(Op::At(holder, counted))
+    }
+}
+
+/// Into which registers a load or an atomic access fetches that is no [`Access`]: at a register's
+/// offset, of a literal, exclusive or ordered, or one that returns what was there.
+fn fetched(word: u32) -> [Option<u8>; 3] {
+    let at = |from| Some(register(word, from));
+    let by_register = word & 0x3f20_0c00 == 0x3820_0800 && word & 0x00c0_0000 != 0;
+    let returns = word & 0x3f20_0c00 == 0x3820_0000;
+    let literal = word & 0x3f00_0000 == 0x1800_0000;
+    let prefetches = word & 0xffe0_0c00 == 0xf8a0_0800 || word & 0xff00_0000 == 0xd800_0000;
+    match word {
+        _ if prefetches => [None; 3],
+        _ if by_register || returns || literal => [at(0), None, None],
+        // Register 31 stands where there is none.
+        _ if word & 0x3f00_0000 == 0x0800_0000 => {
+            let loads = word & 0x0040_0000 != 0;
+            [at(0).filter(|_| loads), at(10).filter(|_| loads), at(16)]
+        }
+        _ => [None; 3],
     }
 }
 

@@ -171,7 +171,17 @@ fn a_count_is_stored_long_after_it_was_loaded() {
     let up = Op::At(Holder::Register(1), Counted::Preempt(1));
     let before = [&[load, add], &between[..]].concat();
     assert_eq!(ops_behind("pipe_write", &before, &store).0, [(0, up)]);
-    for branch in [0x3500_0064, 0x5400_0061, 0x9400_0010] {
+    // cbnz, b.ne, bl, b, tbz, br, ret, svc
+    for branch in [
+        0x3500_0064,
+        0x5400_0061,
+        0x9400_0010,
+        0x1400_0004,
+        0x3600_0064,
+        0xd61f_0000,
+        0xd65f_03c0,
+        0xd400_0001,
+    ] {
         let before = [&[load, add], &between[..], &[branch]].concat();
         let (found, _) = ops_behind("pipe_write", &before, &store);
         assert_eq!(found, [], "{branch:x}");
@@ -211,9 +221,11 @@ fn the_counts_place_may_be_on_the_stack() {
             0xd538_4100, // mrs x0, sp_el0
             0xf900_07e0, // str x0, [sp, #8]
             0xf900_0be2, // str x2, [sp, #16]
+            0xa901_83e2, // stp x2, x0, [sp, #24]
         ],
     );
-    assert_eq!(kept, [(0, Op::Point(0)), (1, Op::Keep(8))]);
+    let keeps = [(1, Op::Keep(8)), (3, Op::Keep(32))];
+    assert_eq!(kept, [&[(0, Op::Point(0))], &keeps[..]].concat());
     let counted = |behind: u32| {
         let load = 0xf940_03e1 | (behind / 8) << 10; // ldr x1, [sp, #behind]
         // ldr w0, [x1, #8]; add w0, w0, #0x1; str w0, [x1, #8]
@@ -264,9 +276,29 @@ fn what_a_register_was_given_in_the_block_is_no_preemption_count() {
     for given in [0xf940_0a83, 0x9100_2283, 0xaa14_03e3, 0xd538_1003] {
         assert_eq!(behind(given), [], "{given:x}");
     }
+    // ldr x3, [x20, x1]; ldxr x3, [x20]; ldar x3, [x20]; ldadd x1, x3, [x20]; ldr x3, literal;
+    // cas x3, x1, [x20]
+    let fetched = [
+        0xf861_6a83,
+        0xc85f_7e83,
+        0xc8df_fe83,
+        0xf821_0283,
+        0x5800_0043,
+    ];
+    for given in fetched.into_iter().chain([0xc8a3_7e81]) {
+        assert_eq!(behind(given), [], "{given:x}");
+    }
     let up = (3, Op::At(Holder::Register(3), Counted::Preempt(1)));
-    // str x3, [x20]; cmp x3, #0x0; ccmp x19, #0x0, #0x3, ne: its flags are the number 3
-    for left in [0xf900_0283, 0xf100_007f, 0xfa40_1a63] {
+    // str x3, [x20]; cmp x3, #0x0; ccmp x19, #0x0, #0x3, ne: its flags are the number 3; str x3,
+    // [x20, x1]; stlr x3, [x20]; prfm pldl2strm, [x20, x1]
+    for left in [
+        0xf900_0283,
+        0xf100_007f,
+        0xfa40_1a63,
+        0xf821_6a83,
+        0xc89f_fe83,
+        0xf8a1_6a83,
+    ] {
         assert_eq!(behind(left), [up], "{left:x}");
     }
 }

@@ -189,9 +189,14 @@ impl Analysis {
         self.timers
             .extend(alone.map(|came| (came.from, came.to - came.from)));
         self.sleep += due.sleep;
-        let woken = timers.filter(|came| period.halts.contains(&came.from));
+        // Some architectures wake up with interrupts off still.
+        let woken = timers.filter(|came| {
+            let mut slept = period.halts.iter().rev();
+            let slept = slept.find(|halt| **halt <= came.from);
+            slept.is_some_and(|halt| came.from - halt <= ROUNDING)
+        });
         self.woken.extend(woken.map(|came| came.to - came.from));
-        let rounds = period.rounds(names);
+        let rounds = period.rounds(due.at, names);
         let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
         let own = after.find(|came| came.is_timer).copied();
         let mut looks = looks::all(period, names);
