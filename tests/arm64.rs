@@ -6,8 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use punctual_tests::explained::{check_sum, explain, samples};
-use punctual_tests::{EVERY_PROBE, HostLoad, Scratch, assert_has, digests, number, programs, runs};
+use punctual_tests::explained::{self, check_sum, explain, samples};
+use punctual_tests::{
+    EVERY_PROBE, HostLoad, Scratch, assert_has, digests, json as json_of, number, programs, runs,
+};
 use serde_json::{Value, json};
 
 use super::arrivals::{self, BURNT_US};
@@ -275,22 +277,30 @@ fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
             let stall = arrivals::place(step, "ktime_get");
             let stall = stall.unwrap_or_else(|| panic!("{step:#}"));
             assert_eq!(stall["what"], what, "{step:#}");
-            assert!(late.contains(&nanos(&stall["foretold_ns"])), "{step:#}");
-            assert!(late.contains(&nanos(&step["reached_ns"])), "{step:#}");
+            assert!(
+                late.contains(&explained::number(&stall["foretold_ns"])),
+                "{step:#}"
+            );
+            assert!(
+                late.contains(&explained::number(&step["reached_ns"])),
+                "{step:#}"
+            );
             // Up to an interrupt of the sample's own: it may serve another timer, too, and what
             // holds the CPU until the clock says so ends no later for it.
-            let difference = nanos(&stall["difference_ns"]);
+            let difference = explained::number(&stall["difference_ns"]);
             assert!((-3_000..=200).contains(&difference), "{step:#}");
-            assert!(nanos(&step["sampled_ns"]) < burnt, "{step:#}");
+            assert!(explained::number(&step["sampled_ns"]) < burnt, "{step:#}");
             let cause = stall["cause"].as_str().unwrap_or_default();
             assert_has(cause, &["stall_"]);
         }
-        assert!(nanos(&spare["worst_ns"]) < burnt, "{spare:#}");
-        assert!(nanos(&spare["reached_ns"]) < burnt, "{spare:#}");
+        assert!(explained::number(&spare["worst_ns"]) < burnt, "{spare:#}");
+        assert!(explained::number(&spare["reached_ns"]) < burnt, "{spare:#}");
         let bound = as_json(&scratch, &["bound", id]);
         assert_eq!(bound["mended"], 0, "{bound:#}");
         let interrupts = bound["interrupts"].as_array().unwrap().iter();
-        let longest = interrupts.map(|one| nanos(&one["longest_ns"])).max();
+        let longest = interrupts
+            .map(|one| explained::number(&one["longest_ns"]))
+            .max();
         assert!(longest.is_some_and(|ns| late.contains(&ns)), "{bound:#}");
         if !is_rt {
             assert_has(bound["no_bound"].as_str().unwrap(), &["not PREEMPT_RT"]);
@@ -298,15 +308,18 @@ fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
         }
         let mut delays = bound["delays"].as_array().unwrap().iter();
         let off = delays.find(|one| one["delay"] == "D_POID").expect("one");
-        assert!(late.contains(&nanos(&off["longest_ns"])), "{bound:#}");
+        assert!(
+            late.contains(&explained::number(&off["longest_ns"])),
+            "{bound:#}"
+        );
         let began = off["path"].as_array().unwrap().last().unwrap();
         assert_eq!(began, "stall_preempt_off [stall]", "{bound:#}");
         let mut bounds = bound["bounds"].as_array().unwrap().iter();
         let window = bounds.find(|one| one["interference"] == "sliding window with oWCET");
-        let reached = [burn, hold, spare].map(|step| nanos(&step["reached_ns"]));
+        let reached = [burn, hold, spare].map(|step| explained::number(&step["reached_ns"]));
         let latest = reached.into_iter().max().unwrap();
         assert!(
-            nanos(&window.expect("one")["sampled_ns"]) >= latest,
+            explained::number(&window.expect("one")["sampled_ns"]) >= latest,
             "{bound:#}"
         );
     }
@@ -316,13 +329,7 @@ fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
 fn as_json(scratch: &Scratch, words: &[&str]) -> Value {
     let ended = scratch.run(&[words, &["--quiet", "--json"]].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    serde_json::from_str(&ended.stdout).unwrap()
-}
-
-fn nanos(value: &Value) -> i64 {
-    value
-        .as_i64()
-        .unwrap_or_else(|| panic!("expected nanoseconds, found {value}"))
+    json_of(&ended)
 }
 
 /// Known answer: 250 ticks a second, each by the generic timer.

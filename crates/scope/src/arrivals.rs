@@ -81,8 +81,8 @@ pub struct Arrivals {
     pub time: Nanos,
     /// In how many periods.
     pub periods: u64,
-    /// Periods in which the count of instructions and the guest's clock do not agree; nothing of
-    /// them counts.
+    /// Periods in which the count of instructions and the guest's clock do not agree, or in which
+    /// something that was off was missed; nothing of them counts.
     pub strange: u64,
     /// Time behind which no sample shows the path: arrivals there are later than is told.
     pub unlearnt: Nanos,

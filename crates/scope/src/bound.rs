@@ -141,7 +141,7 @@ pub fn bound(surveyed: &[(&Run, Survey)]) -> Bound {
         interrupts: Interrupts::of(surveyed.iter().map(|(_, survey)| &survey.delays)),
         way_back: surveyed.iter().filter_map(way_back).max(),
         latencies: Vec::new(),
-        misfit: surveyed.iter().find_map(|(run, _)| misfit(run)),
+        misfit: surveyed.iter().find_map(misfit),
         observed: observed(surveyed),
         reached: None,
         detours: sum(|survey| survey.delays.detours),
@@ -221,13 +221,20 @@ pub fn fixed_point(free: Nanos, interference: impl Fn(Nanos) -> Option<Nanos>) -
     None
 }
 
-fn misfit(run: &Run) -> Option<String> {
-    (Preemptibility::of(run) != Preemptibility::Rt).then(|| {
-        format!(
-            "the kernel of {} is not PREEMPT_RT, which the theorem is about: soft interrupts run \
+fn misfit((run, survey): &(&Run, Survey)) -> Option<String> {
+    let of = &run.id;
+    if Preemptibility::of(run) != Preemptibility::Rt {
+        return Some(format!(
+            "the kernel of {of} is not PREEMPT_RT, which the theorem is about: soft interrupts run \
              within interrupts there, spinning locks switch preemption off, and a thread waits \
-             for more than these delays",
-            run.id
+             for more than these delays"
+        ));
+    }
+    (survey.mended > 0).then(|| {
+        format!(
+            "what is off was not followed through all of {of}: {} times it was not what the code \
+             proved, and delays from before are missing",
+            survey.mended
         )
     })
 }

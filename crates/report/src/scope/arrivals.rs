@@ -650,7 +650,8 @@ impl Step {
         }
         if self.periods_left_out > 0 {
             notes.push(format!(
-                "{} periods are left out: their instructions and their time do not agree.",
+                "{} periods are left out: their instructions and their time do not agree, or \
+                 something that was off in them was missed.",
                 thousands(self.periods_left_out)
             ));
         }

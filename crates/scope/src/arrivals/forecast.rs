@@ -68,7 +68,8 @@ pub struct Analysis {
     pub periods: u64,
     /// Samples whose path is not learnt from, as another interrupt was in it.
     pub crossed: u64,
-    /// Periods in which instructions and the guest's clock do not agree.
+    /// Periods in which instructions and the guest's clock do not agree, or in which something that
+    /// was off was missed.
     pub strange: u64,
     /// Samples whose timer's interrupt does not wake the thread itself.
     pub roundabout: u64,
@@ -130,6 +131,9 @@ pub(super) struct Due {
 }
 
 pub(super) fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due> {
+    if period.mended {
+        return None;
+    }
     let late = clock.instructions(ends.late);
     let at = period.taken.checked_sub(late)?;
     let halt = period.halts.iter().rev().find(|halt| **halt > at);
@@ -191,8 +195,7 @@ impl Analysis {
         self.sleep += due.sleep;
         // Some architectures wake up with interrupts off still.
         let woken = timers.filter(|came| {
-            let mut slept = period.halts.iter().rev();
-            let slept = slept.find(|halt| **halt <= came.from);
+            let slept = period.last_halt(came.from);
             slept.is_some_and(|halt| came.from - halt <= ROUNDING)
         });
         self.woken.extend(woken.map(|came| came.to - came.from));
@@ -592,7 +595,7 @@ impl Analysis {
 
 /// When a place begins, after the clock was read for the sample before.
 fn moment(period: &Period, at: u64, due: &Due, ends: Ends, clock: GuestClock) -> Option<Nanos> {
-    let slept_before = period.halts.iter().any(|halt| *halt <= at);
+    let slept_before = period.last_halt(at).is_some();
     let sleeps_after = period
         .halts
         .iter()

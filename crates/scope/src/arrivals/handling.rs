@@ -109,8 +109,7 @@ impl Period {
             let first = (came.from, *read, Shares::First);
             // The arrival is the earlier one. Before a sleep there is no telling: it has no length
             // in positions.
-            let mut slept = self.halts.iter().rev();
-            let slept = slept.find(|halt| **halt <= came.from);
+            let slept = self.last_halt(came.from);
             let awake = slept.map_or(0, |halt| halt + 1).min(came.from);
             let earlier = |at: &u64| {
                 let from = came.from.saturating_sub(2 * SLACK + at - came.from);

@@ -158,6 +158,8 @@ pub struct Period {
     pub ticks: Vec<u64>,
     /// Which functions ran where something was off: from where on.
     pub ran: Vec<(u64, Func)>,
+    /// Whether what was followed was not what the code proved: something was missed.
+    pub mended: bool,
 }
 
 /// Follows what is off.
@@ -314,6 +316,11 @@ impl Timeline {
         looks.filter(|look| look.at < look.to).collect()
     }
 
+    /// What was followed was not what the code proves.
+    pub fn mend(&mut self) {
+        self.now.mended = true;
+    }
+
     /// The kernel's tick is carried out.
     pub fn tick(&mut self, at: u64) {
         self.now.ticks.push(at);
@@ -439,6 +446,11 @@ impl Timeline {
 }
 
 impl Period {
+    /// Where the CPU was put to sleep last, up to a position.
+    pub fn last_halt(&self, at: u64) -> Option<u64> {
+        self.halts.iter().rev().find(|halt| **halt <= at).copied()
+    }
+
     /// Whether a thread has the CPU at a position that goes before the one that waits.
     pub fn is_ahead(&self, at: u64) -> bool {
         let next = self.changes.partition_point(|change| change.at <= at);
@@ -467,7 +479,30 @@ impl Period {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Nanos;
+
+    use super::super::forecast::{Ends, due};
     use super::*;
+    use crate::guest_clock::GuestClock;
+
+    #[test]
+    fn a_period_in_which_something_was_missed_does_not_count() {
+        let clock = GuestClock::new(1, 1_000_000).unwrap();
+        let (after, late) = (Nanos(900), Nanos(100));
+        let mut timeline = Timeline::default();
+        timeline.step();
+        let mut sample = |at: u64, is_missed: bool| {
+            timeline.armed();
+            if is_missed {
+                timeline.mend();
+            }
+            let period = timeline.taken(at)?;
+            Some(due(&period, Ends { after, late }, clock).map(|due| due.at))
+        };
+        assert_eq!(sample(100, false), None, "the first of its step");
+        assert_eq!(sample(1_100, true), Some(None));
+        assert_eq!(sample(2_100, false), Some(Some(2_000)));
+    }
 
     #[test]
     fn a_programs_periods_are_those_whose_wait_was_seen() {

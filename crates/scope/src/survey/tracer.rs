@@ -676,6 +676,9 @@ impl<'a> SectionTracer<'a> {
     fn mend(&mut self) {
         self.mended += u64::from(self.known);
         self.delays.forget();
+        if let Some(timeline) = &mut self.timeline {
+            timeline.mend();
+        }
     }
 
     fn op(&mut self, op: Op, func: Func) {
