@@ -155,13 +155,6 @@ fn notes(bound: &Bound) -> Vec<String> {
             thousands(bound.detours)
         ));
     }
-    if bound.mended > 0 {
-        notes.push(format!(
-            "{} times the state that was followed had to be mended by what the code proved; what \
-             was open then is in no D.",
-            thousands(bound.mended)
-        ));
-    }
     notes
 }
 

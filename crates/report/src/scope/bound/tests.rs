@@ -40,7 +40,7 @@ fn survey() -> Survey {
         unknown: Vec::new(),
         hotspots: Vec::new(),
         instructions: 1_234_567,
-        mended: 2,
+        mended: 0,
         delays: Delays {
             longest: longest
                 .map(|(kind, longest)| delay(kind, longest))
@@ -80,7 +80,6 @@ fn a_bound_is_told_with_all_that_it_is_made_of() {
         "none 17,030 17,630",
         "sliding window 18,030 18,630",
         "The model was left 1 times",
-        "2 times the state that was followed had to be mended",
     ] {
         assert!(text.contains(line), "{line}:\n{text}");
     }
@@ -98,6 +97,26 @@ fn where_the_model_does_not_fit_no_bound_is_told() {
     assert!(!text.contains("sliding window"), "{text}");
     assert_eq!(bound_json(runs, &of(&run))["bounds"], json!([]));
     assert!(bound_page(runs, &of(&run)).contains("No bound: "));
+}
+
+/// What was missed may have been longer than all that was seen.
+#[test]
+fn where_something_was_missed_no_bound_is_told() {
+    let run = run(Preemption::Rt);
+    let mended = Survey {
+        mended: 2,
+        ..survey()
+    };
+    let bound = bound(&[(&run, mended)]);
+    let runs = std::slice::from_ref(&run);
+    let text = bound_text(runs, &bound, 80);
+    for line in ["No bound: what is off was not followed", "2 times"] {
+        assert!(text.contains(line), "{line}:\n{text}");
+    }
+    assert!(!text.contains("sliding window"), "{text}");
+    let value = bound_json(runs, &bound);
+    assert_eq!(value["bounds"], json!([]));
+    assert_eq!(value["mended"], 2);
 }
 
 #[test]
