@@ -306,7 +306,7 @@ fn a_damaged_file_is_refused_and_nothing_of_it_is_stored() {
     refused(
         "more",
         &[&sound[..], b"more"].concat(),
-        "expected nothing behind the last line",
+        "expected nothing after the last line",
     );
     let ended = other.run(&["runs", "--json"]);
     assert!(!ended.stdout.contains("\"id\""), "{}", ended.stdout);

@@ -70,7 +70,7 @@ fn no_arrivals_are_told(scratch: &Scratch, run: &str) {
         &ended.stderr,
         &[
             "packet / idle",
-            "only arrivals of timers and interrupts are told",
+            "arrivals are known of timers and interrupts only",
         ],
     );
 }

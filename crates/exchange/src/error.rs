@@ -20,10 +20,10 @@ pub enum ExchangeError {
         punctual: String,
     },
     /// Its end is missing.
-    #[error("expected the end of the file behind line {0}, found none: it was not copied whole")]
+    #[error("expected the end of the file after line {0}, found none: it was not copied whole")]
     Torn(u64),
     /// There is something behind its end.
-    #[error("expected nothing behind the last line, found more: the file is damaged")]
+    #[error("expected nothing after the last line, found more: the file is damaged")]
     Trailing,
     /// Its bytes are not those that were written.
     #[error("expected SHA-256 {expected}, found {found}: the file is damaged")]

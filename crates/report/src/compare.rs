@@ -392,8 +392,8 @@ fn of_arrivals(matrix: &Matrix<'_>, sections: &[Section]) -> Vec<String> {
     {
         notes.push(
             "Where every arrival of all runs is known, the latest of each run is judged; 2 % or \
-             1.2 µs apart, whichever is more, is not told apart: by so much forecasts have been \
-             wrong."
+             1.2 µs apart, whichever is more, counts as no difference: forecasts have been that \
+             far off."
                 .to_owned(),
         );
     }

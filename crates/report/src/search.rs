@@ -290,8 +290,8 @@ impl Told<'_> {
         }
         for gone in self.gone {
             blocks.push(Block::Para(format!(
-                "Not repeated: {} of {} was seen behind other programs, and a guest of its own did \
-                 not show it.",
+                "Not repeated: {} of {} was seen after other programs; a guest of its own did not \
+                 show it.",
                 time(gone.ns),
                 cause(gone)
             )));

@@ -195,7 +195,7 @@ pub(crate) fn check(name: &str, load: &Load) -> Result<(), String> {
     }
     if placed(name).1.is_some() {
         return Err(format!(
-            "in \"{name}\", \" on \" is what CPUs are named behind: rename it"
+            "in \"{name}\", \" on \" comes before the names of CPUs: rename it"
         ));
     }
     if load.workers.is_empty() && load.mix.is_empty() {

@@ -111,7 +111,7 @@ impl Command {
             self.run.push(word);
         }
         if self.run.len() <= variables + usize::from(variables > 0) {
-            return Err("expected a program behind its environment, found none".to_owned());
+            return Err("expected a program after its environment, found none".to_owned());
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ mod tests {
             ("/bin/ls | tee x", "found |: no shell reads them".to_owned()),
             ("no-such-loop", "found no no-such-loop".to_owned()),
             ("~/loop", "found no ~/loop: no shell reads ~".to_owned()),
-            ("A=1 B=2", "behind its environment, found none".to_owned()),
+            ("A=1 B=2", "after its environment, found none".to_owned()),
             (&at(""), format!("{} is a directory", at(""))),
             (&plain, format!("is not executable: chmod +x {plain}")),
             (

@@ -152,7 +152,7 @@ pub fn can_tell(run: &Run, recording: &Recording) -> Result<(), String> {
         "app" => can_tell_waits(run, recording)?,
         _ => {
             return Err(format!(
-                "{title}: only arrivals of timers and interrupts are told, those of the probes \
+                "{title}: arrivals are known of timers and interrupts only, those of the probes \
                  timer, irq and app"
             ));
         }
@@ -173,7 +173,7 @@ pub fn can_tell(run: &Run, recording: &Recording) -> Result<(), String> {
     }
     if recording.samples.len() < 2 {
         return Err(format!(
-            "{title}: arrivals are told between two samples, and it has fewer"
+            "{title}: arrivals lie between two samples, and it has fewer"
         ));
     }
     Ok(())
@@ -208,7 +208,7 @@ fn can_tell_interrupts(recording: &Recording) -> Result<(), String> {
     let title = recording.title();
     if !are_told_of(&recording.key) {
         return Err(format!(
-            "{title}: only arrivals at the hard handler are told, those of the variant hard"
+            "{title}: arrivals are known at the hard handler only, the variant hard"
         ));
     }
     let source = recording.settings.get("source");

@@ -357,7 +357,7 @@ fn of_cycle(
     if variant.ends_with(EXECUTION) {
         let value = chosen.sample.value;
         story.notes.push(format!(
-            "the whole cycle is told; its thread had the CPU for {value} of it"
+            "this is the whole cycle; its thread had the CPU for {value} of it"
         ));
     }
     let execution = place::sister(&run.recordings, own, EXECUTION);

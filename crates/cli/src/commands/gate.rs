@@ -127,7 +127,7 @@ impl Gate {
             here: Vec::new(),
         };
         let Some(mut gate) = self.judged(&suite, &prepared, &subjects, &seeds, &mut runs)? else {
-            say!("punctual: interrupted: nothing is told");
+            say!("punctual: interrupted: no verdict");
             return Ok((ExitStatus::Incomplete, None));
         };
         if !self.no_explain {

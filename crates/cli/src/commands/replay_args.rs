@@ -231,9 +231,7 @@ impl ReplayArgs {
                 } else {
                     format!("in step {reached}")
                 };
-                say!(
-                    "punctual: interrupted while {id} was repeated, {reached}: nothing of it is told"
-                );
+                say!("punctual: interrupted while {id} was repeated, {reached}: no result");
                 Ok(None)
             }
             Err(error) => Err(error.into()),

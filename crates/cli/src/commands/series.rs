@@ -139,7 +139,7 @@ impl Series {
             let to = place(&self.until, "--until")?;
             let to = to.map_or(all.len() - 1, |places| places[places.len() - 1]);
             if from > to {
-                let wrong = "--since is behind --until: no release is left";
+                let wrong = "--since is later than --until: no release is left";
                 return Err(UsageError(wrong.into()).into());
             }
             for release in &releases[from..=to] {

@@ -113,7 +113,7 @@ impl Tracers {
         let plans = measure.plans_of(&suite, &self.seeds.0)?;
         let results = measure.prepare(&what, &suite)?.measure(&plans)?;
         if results.is_interrupted() {
-            say!("punctual: interrupted: nothing is told; the same command measures the rest");
+            say!("punctual: interrupted: no result yet; the same command measures the rest");
             return Ok(None);
         }
         Ok(Some(results.runs))

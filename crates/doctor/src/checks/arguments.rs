@@ -28,7 +28,7 @@ pub const CHECKS: &[Check] = &[
         advice: "keep one of the two; name only CPUs that are there, and leave one for the rest",
         source: source::KERNEL_PARAMETERS,
         needs_root: false,
-        trial: Trial::None("it is told from the arguments themselves"),
+        trial: Trial::None("the arguments show it by themselves"),
         look: contradicting,
     },
     Check {

@@ -76,7 +76,7 @@ fn never(evidence: &Evidence<'_>, aimed: bool) -> Option<String> {
     }
     if !are_told_of(key) {
         return Some(format!(
-            "{title}: of interrupts, arrivals are told at the hard handler: `variant = \"hard\"`"
+            "{title}: of interrupts, arrivals are known at the hard handler only: `variant = \"hard\"`"
         ));
     }
     let is_never = aimed && !can_be_aimed(key);

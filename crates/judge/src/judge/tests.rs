@@ -1156,7 +1156,7 @@ fn an_interrupts_arrivals_are_judged_at_its_hard_handler_and_never_reached() {
     for variant in ["thread", "whole"] {
         let other = of(variant, ARRIVAL);
         assert_eq!(other.fitness, Fitness::Undecided);
-        let why = "arrivals are told at the hard handler: `variant = \"hard\"`";
+        let why = "arrivals are known at the hard handler only: `variant = \"hard\"`";
         assert!(other.reason().ends_with(why), "{}", other.reason());
     }
 }

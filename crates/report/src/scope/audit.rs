@@ -151,7 +151,7 @@ fn summary(recording: &Recording) -> String {
     if (kept as u64) < recording.count {
         let _ = write!(
             text,
-            " Of them the first {} were kept, and are told.",
+            " The first {} of them were kept.",
             thousands(kept as u64)
         );
     }

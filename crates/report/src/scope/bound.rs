@@ -142,7 +142,7 @@ fn notes(bound: &Bound) -> Vec<String> {
             let (run, recording) = (&reached.run, &reached.recording);
             let second = reached.second.map_or_else(String::new, |behind| {
                 let behind = exact(behind);
-                format!(", with a second timer due {behind} ns behind its own")
+                format!(", with a second timer due {behind} ns after its own")
             });
             format!("Latest aimed sample: {late} ns ({run}, {recording}){second}.")
         },

@@ -94,7 +94,10 @@ pub fn sentence(told: &Told) -> String {
         None => format!("{} trace", told.source),
     };
     let Some(culprit) = told.culprit else {
-        let why = told.undecided.as_deref().unwrap_or("it is not told");
+        let why = told
+            .undecided
+            .as_deref()
+            .unwrap_or("the trace does not say");
         return clean(&format!("{of}: undecided: {why}."));
     };
     let first = format!("{of}: {}.", blame(told, culprit));
@@ -122,7 +125,7 @@ fn blame(told: &Told, place: usize) -> String {
             format!("the thread {thread}, of higher or equal priority, had the CPU for {held}")
         }
         Kind::Thread => {
-            format!("the thread {thread}, of a priority that is not told, had the CPU for {held}")
+            format!("the thread {thread}, of unknown priority, had the CPU for {held}")
         }
         Kind::Interrupt => format!("an interrupt ({}) was handled for {held}", name(piece)),
         Kind::SoftInterrupt => {

@@ -200,7 +200,7 @@ impl Page<'_> {
             // What stood between the interrupt and the thread is not in it.
             if irq * 2 < worst.late {
                 told.undecided = Some(
-                    "its thread came late behind its interrupt, and no event of osnoise says why"
+                    "its thread came late after its interrupt, and no event of osnoise says why"
                         .into(),
                 );
             }

@@ -317,11 +317,11 @@ impl Window<'_> {
         }
         let told = |(_, length): &(_, Nanos)| *length > GRAIN && *length <= longest.latency;
         if let Some((event, length)) = self.longest_gap().filter(told) {
-            let behind = match &event.what {
-                Happened::Function { name, .. } => format!(" behind {name}"),
+            let after = match &event.what {
+                Happened::Function { name, .. } => format!(" after {name}"),
                 _ => String::new(),
             };
-            notes.push(format!("nothing is noted for {length} of it{behind}"));
+            notes.push(format!("nothing is noted for {length} of it{after}"));
         }
         notes
     }

@@ -152,7 +152,7 @@ impl TrialArgs {
         let names: Vec<String> = prepared.names().map(str::to_owned).collect();
         let results = prepared.measure(&plans)?;
         if results.is_interrupted() {
-            say!("punctual: interrupted: nothing is told; the same command measures the rest");
+            say!("punctual: interrupted: no result yet; the same command measures the rest");
             return Ok(None);
         }
         let runs = results.runs;
