@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs against each other: each subject's figures beside the first one's.
 
+mod csv;
 mod json;
 mod refusal;
 mod text;
@@ -16,6 +17,7 @@ use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
+pub use csv::comparison_csv;
 pub use json::{comparison_json, verdict as verdict_json};
 pub(crate) use refusal::of_two;
 pub use refusal::{Refusal, difference, plans as plan_difference};

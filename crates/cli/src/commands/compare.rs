@@ -4,8 +4,10 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
-use punctual_report::compare::{Comparable, compare, comparison_json, comparison_text};
+use clap::{ArgGroup, Args};
+use punctual_report::compare::{
+    Comparable, compare, comparison_csv, comparison_json, comparison_text,
+};
 use punctual_runner::documents;
 
 use super::StoreArgs;
@@ -16,12 +18,13 @@ Examples:
   punctual compare r1 r4  # one subject against another
   punctual compare r1 r2 r3 r4 --report four.html
   punctual compare r1 r9  # the same again: are the digests equal?
+  punctual compare r1 r4 --csv > figures.csv
 
 Runs of other suites, benches, clocks or numbers of samples are refused.";
 
 /// Compare runs with the first of them, by ratio and per cent
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("form").args(["json", "csv"]))]
 pub struct Compare {
     /// The runs; the first is what the others are compared with
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
@@ -29,6 +32,9 @@ pub struct Compare {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print a line for each figure of each subject, as comma-separated values
+    #[arg(long)]
+    csv: bool,
     /// Write a page about the runs (HTML, one file) to FILE
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -54,7 +60,11 @@ impl Compare {
             || comparison_json(&comparison),
             |width| comparison_text(&comparison, width),
         );
-        output::print_result(self.json, json, text)?;
+        if self.csv {
+            output::print(&comparison_csv(&comparison))?;
+        } else {
+            output::print_result(self.json, json, text)?;
+        }
         if let Some(path) = &self.report {
             let documents = documents::all()?;
             let page = punctual_report::comparison_page(runs.runs(), &documents, &comparison);

@@ -168,6 +168,29 @@ fn half_a_run_is_refused_and_never_a_zero() {
 }
 
 #[test]
+fn the_table_for_programs_has_a_line_for_each_figure_of_each_subject() {
+    let mut runs = two();
+    runs[1].recordings.remove(2);
+    let table = comparison_csv(&compare(&Comparable::new(runs).unwrap()));
+    let mut lines = table.lines();
+    let head = "probe,load,variant,figure,subject,ns,ratio,verdict,low,high,p,note";
+    assert_eq!(lines.next(), Some(head));
+    let columns = head.split(',').count();
+    assert!(
+        lines.all(|line| line.split(',').count() == columns),
+        "{table}"
+    );
+    assert_has(
+        &table,
+        &[
+            "timer,stress,cpu0,worst,none,381400,,,,,,\n",
+            "timer,stress,cpu0,worst,rt,8070,0.0211",
+            ",rt,,,,,,,not measured\n",
+        ],
+    );
+}
+
+#[test]
 fn words_stand_beside_words() {
     let runs = Comparable::new(fixtures::all_probes()).unwrap();
     let comparison = compare(&runs);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A comparison as a table for other programs.
+
+use std::fmt::Write as _;
+
+use super::{Cell, Comparison, verdict_name};
+use crate::csv::quoted;
+
+/// One line of text for each figure of each subject: RFC 4180, times in nanoseconds. `verdict`,
+/// the bounds of its ratio and its p are those of the judged figure; a field is empty where
+/// nothing is known of it.
+pub fn comparison_csv(comparison: &Comparison) -> String {
+    let mut text =
+        "probe,load,variant,figure,subject,ns,ratio,verdict,low,high,p,note\n".to_owned();
+    for section in &comparison.sections {
+        let subjects = comparison.subjects.iter().zip(&section.cells);
+        for ((subject, cells), judged) in subjects.zip(&section.verdicts) {
+            for (number, (figure, cell)) in section.figures.iter().zip(cells).enumerate() {
+                let judged = judged.as_ref().filter(|_| number == 0);
+                let bounds = judged.and_then(|judged| judged.ratio?.bounds);
+                let (ns, ratio, note) = match cell {
+                    Cell::Time { value, ratio } => (Some(value.0), *ratio, ""),
+                    Cell::Word(word) => (None, None, word.as_str()),
+                    Cell::Absent(why) => (None, None, why.as_str()),
+                };
+                let fields = [
+                    quoted(&section.row.probe),
+                    quoted(&section.row.load),
+                    quoted(&section.row.label()),
+                    quoted(figure),
+                    quoted(subject),
+                    field(ns),
+                    field(ratio),
+                    field(judged.map(|judged| verdict_name(&judged.verdict))),
+                    field(bounds.map(|bounds| bounds.0)),
+                    field(bounds.map(|bounds| bounds.1)),
+                    field(judged.and_then(|judged| judged.p)),
+                    quoted(note),
+                ];
+                let _ = writeln!(text, "{}", fields.join(","));
+            }
+        }
+    }
+    text
+}
+
+fn field(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
