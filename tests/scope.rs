@@ -3,7 +3,7 @@
 //! run is the run.
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
-use punctual_tests::{Scratch, assert_has, digests, finding, sized, suite};
+use punctual_tests::{Scratch, assert_has, digests, finding, schema, sized, suite};
 use serde_json::Value;
 
 /// Where the interrupt comes in that `stall` asks for.
@@ -204,6 +204,7 @@ pub(super) fn check_survey(scratch: &Scratch, run: &Value, expected: &Surveyed<'
     let ended = scratch.run(&["survey", run, "--quiet", "--json"]);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     let survey: Value = serde_json::from_str(&ended.stdout).unwrap();
+    schema::check("survey", &survey).unwrap();
     assert_eq!(survey["mended"], 0, "{run}");
     let places = survey["places"].as_array().unwrap();
     for (kind, recordings) in KINDS.iter().zip(recordings.chunks(LENGTHS.len())) {

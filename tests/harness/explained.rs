@@ -3,16 +3,18 @@
 
 use serde_json::Value;
 
-use crate::Scratch;
+use crate::{Scratch, schema};
 
-/// What is explained, all well.
+/// What is explained, all well, in the form that its schema describes.
 ///
 /// # Panics
 /// If it is not.
 pub fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
     let ended = scratch.run(&[&["explain", "--quiet", "--json"], arguments].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    serde_json::from_str(&ended.stdout).expect("JSON")
+    let explained = serde_json::from_str(&ended.stdout).expect("JSON");
+    schema::check("explain", &explained).expect("as its schema has it");
+    explained
 }
 
 /// The samples with their stories.

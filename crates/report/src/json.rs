@@ -222,7 +222,7 @@ fn recording_json(run: &Run, recording: &Recording, raw: bool) -> Value {
 fn capture(run: &Run, recording: &Recording, capture: &Capture) -> Value {
     let mut value = json!(capture);
     value["story"] = match breakdown(run, recording, capture) {
-        Ok(story) => scope::json::story(&story),
+        Ok(story) => json!(scope::json::story(&story)),
         Err(why) => json!({ "not_explained": why }),
     };
     value
