@@ -33,16 +33,14 @@ pub fn ablation_page(ablation: &Ablation, runs: &[Run], documents: &[Document]) 
 }
 
 fn options(ablation: &Ablation) -> Markup {
-    wide(&html! { table.text.kept {
+    wide(&html! { table.text.kept.stacked {
         thead { tr { th { "option" } th { "what it does" } } }
         tbody { @for trial in &ablation.trials { tr {
-            td.free { (called(trial, ablation)) }
+            td.free { strong { (called(trial, ablation)) } }
             td.free {
-                @for (row, said) in changes(ablation, trial) {
-                    span class=(class(row)) { (said) } br;
-                }
-                @if trial.told().is_empty() { (nothing(trial)) br; }
-                @for said in also(ablation, trial) { (said) br; }
+                @for (row, said) in changes(ablation, trial) { div class=(class(row)) { (said) } }
+                @if trial.told().is_empty() { div { (nothing(trial)) } }
+                @for said in also(ablation, trial) { div { (said) } }
             }
         } } }
     } })
@@ -63,7 +61,7 @@ fn advice(ablation: &Ablation) -> Markup {
         let why = format!("cannot be told here: {}", one.why);
         Some((one.advice.clone()?, one.name.clone(), why))
     }));
-    html! { @if !rows.is_empty() { (wide(&html! { table.text.kept {
+    html! { @if !rows.is_empty() { (wide(&html! { table.text.kept.stacked {
         thead { tr { th { "advice" } th { "option" } th { "outcome" } } }
         tbody { @for (advice, name, outcome) in &rows { tr {
             td.free { (advice_told(advice)) } td.free { (name) } td.free { (outcome) }
