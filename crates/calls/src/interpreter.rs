@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use super::{Argument, Call, Grammar, Kind, Program, SIZE, factor, thing};
-use crate::sys::{self as calls, Memory, What};
+use crate::sys::{self as calls, Memory, What, ring};
 
 /// A thing that a call has made: what it is known by, and its size.
 #[derive(Clone, Copy)]
@@ -95,6 +95,8 @@ impl Interpreter {
         let result = match making.what {
             What::System(number) => calls::call(number, &arguments),
             What::Touch => calls::touch(&arguments),
+            What::Submit => ring::submit(&arguments),
+            What::Complete => ring::complete(&arguments),
             What::Exit => calls::exit(),
             What::Fork => {
                 let mut own = self.child();

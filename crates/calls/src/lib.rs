@@ -117,9 +117,9 @@ impl Argument {
                 all.iter().try_for_each(Self::check)
             }
             Self::Word(word) => {
-                const WORDS: [&str; 12] = [
+                const WORDS: [&str; 13] = [
                     "size", "index", "buffer", "zeros", "shared", "shared2", "path", "path.old",
-                    "self", "soon.s", "soon.ns", "out",
+                    "self", "soon.s", "soon.ns", "out", "ring",
                 ];
                 let is_text = word.len() >= 2 && word.starts_with('\'') && word.ends_with('\'');
                 let is_known = WORDS.contains(&word.as_str())
@@ -294,11 +294,19 @@ impl Kind {
                 return Err(format!("expected a range, found {least} to {most}"));
             }
         }
-        if self.args.len() > 6 {
+        // A ring, its size, how often, and fields of an entry, of which there are nine.
+        let (least, most) = match self.syscall.as_str() {
+            "submit" => (4, 12),
+            _ => (0, 6),
+        };
+        let found = self.args.len();
+        if found < least {
             return Err(format!(
-                "expected at most 6 arguments, found {}",
-                self.args.len()
+                "expected at least {least} arguments, found {found}"
             ));
+        }
+        if found > most {
+            return Err(format!("expected at most {most} arguments, found {found}"));
         }
         self.args.iter().try_for_each(Argument::check)
     }
@@ -385,6 +393,10 @@ mod tests {
                 .unwrap_err()
                 .contains("found 7")
         );
+        let submission = entry.replace("close", "submit");
+        let submission = |fields: &str| Grammar::parse(&submission.replace("ARG", fields));
+        assert!(submission("1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12").is_ok());
+        assert!(submission("1, 2, 3").unwrap_err().contains("found 3"));
         let unknown = entry.replace("close", "klose").replace("ARG", "");
         assert!(Grammar::parse(&unknown).unwrap_err().contains("\"klose\""));
         let twice = entry.replace("ARG", "").repeat(2);

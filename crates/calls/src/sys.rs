@@ -5,6 +5,8 @@
 //! made for it and killed afterwards.
 #![allow(unsafe_code)]
 
+pub mod ring;
+
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -40,6 +42,10 @@ pub enum What {
     Exit,
     /// All children killed, and waited for.
     Reap,
+    /// Entries for an io_uring.
+    Submit,
+    /// What an io_uring has done, taken.
+    Complete,
 }
 
 impl What {
@@ -51,6 +57,8 @@ impl What {
             "touch" => Self::Touch,
             "exit" => Self::Exit,
             "reap" => Self::Reap,
+            "submit" => Self::Submit,
+            "complete" => Self::Complete,
             name => Self::System(number(name)?),
         })
     }
@@ -259,6 +267,7 @@ impl Memory {
             "soon.s" => self.soon.0 / SECOND,
             "soon.ns" => self.soon.0 % SECOND,
             "self" => i64::from(std::process::id()),
+            "ring" => ring::told(),
             _ => return None,
         })
     }

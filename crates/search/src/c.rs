@@ -48,7 +48,7 @@ static struct timespec soon;
 HELPERS";
 
 /// Helpers, each with the name by which calls use it.
-const HELPERS: [(&str, &str); 6] = [
+const HELPERS: [(&str, &str); 9] = [
     (
         "put(",
         r"
@@ -110,6 +110,72 @@ COPY	own->children = (struct things){ 0 };
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 64 << 10);
 	return pthread_create(&thread, &attributes, body, own) ? -1 : 0;
+}
+",
+    ),
+    (
+        "ring_has",
+        r"
+/* A struct io_uring_params: where in its memory a ring has what. */
+static unsigned ring_has[30];
+",
+    ),
+    (
+        "submit(",
+        r"
+/* So often the same, as many at once as the ring has room for. */
+static long submit(const unsigned *has, int fd, long room, long count, const unsigned long *what)
+{
+	/* Mapped for as long as it takes: a ring that is mapped does not end when it is closed. */
+	const int access = PROT_READ | PROT_WRITE;
+	char *counters = mmap(NULL, 4096, access, MAP_SHARED, fd, 0);
+	unsigned *head = (unsigned *)(counters + has[10]), *tail = (unsigned *)(counters + has[11]);
+	unsigned long *entry;
+	long left = -1, length = 4096;
+
+	/* All entries: their number is the next power of two. */
+	while (length < room * 64)
+		length *= 2;
+	entry = mmap(NULL, length, access, MAP_SHARED, fd, 0x10000000);
+	if (counters != MAP_FAILED && entry != MAP_FAILED && has[11]) {
+		entry[0] = (unsigned)what[0] | what[1] << 32;
+		entry[1] = what[2];
+		entry[2] = what[3];
+		entry[3] = (unsigned)what[4] | what[5] << 32;
+		memcpy(entry + 4, what + 6, 3 * sizeof *entry);
+		for (left = count; left > 0;) {
+			long some = left < room ? left : room;
+
+			__atomic_fetch_add(tail, some, __ATOMIC_RELEASE);
+			if (syscall(SYS_io_uring_enter, fd, some, 0, 0, NULL, 8) != some) {
+				__atomic_store_n(tail, __atomic_load_n(head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+				break;
+			}
+			left -= some;
+		}
+	}
+	if (counters != MAP_FAILED)
+		munmap(counters, 4096);
+	if (entry != MAP_FAILED)
+		munmap(entry, length);
+	return left ? -1 : count;
+}
+",
+    ),
+    (
+        "complete(",
+        r"
+/* Takes all completions, and lets the kernel put those there that had no room. */
+static long complete(const unsigned *has, int fd)
+{
+	char *counters = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	unsigned *head = (unsigned *)(counters + has[20]), *tail = (unsigned *)(counters + has[21]);
+
+	if (counters == MAP_FAILED || !has[21])
+		return -1;
+	__atomic_store_n(head, __atomic_load_n(tail, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+	munmap(counters, 4096);
+	return syscall(SYS_io_uring_enter, fd, 0, 0, 1, NULL, 8);
 }
 ",
     ),
@@ -334,15 +400,24 @@ impl Writer<'_> {
             before: String::new(),
             texts: 0,
         };
-        let arguments = kind.args.iter();
+        let arguments = match (kind.syscall.as_str(), &kind.args[..]) {
+            ("submit", [ring, room, count, what @ ..]) => {
+                let what = Argument::Longs { u64: what.to_vec() };
+                vec![ring.clone(), room.clone(), count.clone(), what]
+            }
+            (_, all) => all.to_vec(),
+        };
         let arguments: Vec<String> = arguments
+            .iter()
             .map(|argument| self.argument(argument, &mut making))
             .collect();
         let before = making.before;
+        let arguments = arguments.join(", ");
         let made = match kind.syscall.as_str() {
-            "touch" => format!("touch({})", arguments.join(", ")),
+            "touch" => format!("touch({arguments})"),
             "exit" => "_exit(0)".to_owned(),
             "reap" => "reap(&s->children)".to_owned(),
+            own @ ("submit" | "complete") => format!("{own}(ring_has, {arguments})"),
             "fork" | "thread" => {
                 let body = self.calls(&call.body)?;
                 self.bodies.push(body);
@@ -353,11 +428,8 @@ impl Writer<'_> {
                     return Ok(forks(&title(kind, call), call.times, number));
                 }
             }
-            name => {
-                let mut words = vec![format!("SYS_{name}")];
-                words.extend(arguments);
-                format!("syscall({})", words.join(", "))
-            }
+            name if arguments.is_empty() => format!("syscall(SYS_{name})"),
+            name => format!("syscall(SYS_{name}, {arguments})"),
         };
         let kept = self.kept(kind, call);
         let title = title(kind, call);
@@ -464,6 +536,7 @@ impl Writer<'_> {
             "zeros" => "memory".to_owned(),
             "buffer" => "(memory + 4096)".to_owned(),
             "self" => "(long)getpid()".to_owned(),
+            "ring" => "ring_has".to_owned(),
             "soon.s" => "(long)soon.tv_sec".to_owned(),
             // The grammar has no other word.
             _ => "soon.tv_nsec".to_owned(),
