@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 
 use punctual_tests::explained::{self, check_sum, explain, samples};
 use punctual_tests::{
-    EVERY_PROBE, HostLoad, Scratch, assert_has, digests, json as json_of, number, programs, runs,
+    EVERY_PROBE, HostLoad, Scratch, assert_has, digests, has_fair_qemu_for, json as json_of,
+    number, programs, runs,
 };
 use serde_json::{Value, json};
 
 use super::arrivals::{self, BURNT_US};
-use super::scope;
+use super::{many_cpus, scope, scope_cpus};
 
 const KERNELS: [&str; 2] = ["debian-6.12-arm64", "debian-6.12-rt-arm64"];
 
@@ -78,6 +79,39 @@ fn the_host_has_no_influence_on_an_arm64_guest_either() {
     }
     let cold = digests(&measure_on(&KERNELS[1..], &["--cold"]));
     assert_eq!(cold, expected[1..], "cold, under load");
+}
+
+/// Two CPUs are as repeatable as one: resumed, and cold beside other work on one CPU of the host.
+/// The scope tells each CPU's own path from the turns of the other, in the very same run.
+#[test]
+fn two_arm64_cpus_are_repeatable_and_explained() {
+    if !is_ready() || !has_fair_qemu_for(KERNELS[1]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.file("many.toml", many_cpus::SUITE);
+    let words = [suite.as_str(), "--cpus", "2", "--kernel", KERNELS[1]];
+    let runs = scratch.measure(&words);
+    many_cpus::every_cpu_is_measured_and_wakes_every_other(&runs[0]);
+    let expected = digests(&runs);
+    let load = HostLoad::new();
+    let cold =
+        many_cpus::on_one_cpu(|| digests(&scratch.measure(&[&words[..], &["--cold"]].concat())));
+    assert_eq!(cold, expected, "without snapshot, on a busy CPU");
+    for repeat in 0..number("PUNCTUAL_REPEATS", 0) {
+        assert_eq!(digests(&scratch.measure(&words)), expected, "{repeat}");
+    }
+    drop(load);
+    let id = runs[0]["id"].as_str().unwrap();
+    let told = explain(&scratch, &[id, "--worst", "200"]);
+    assert_eq!(samples(&told).len(), 4 * 30 + 2 * 3 * 3);
+    samples(&told).iter().for_each(scope_cpus::check_turns);
+    let survey = as_json(&scratch, &["survey", id]);
+    assert_eq!(survey["digest_watched"], expected[0].1);
+    assert_eq!(survey["mended"], 0);
+    let ended = scratch.run(&["bound", id]);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["2 CPUs"]);
 }
 
 #[test]
@@ -377,10 +411,6 @@ fn what_is_lacking_for_arm64_is_refused_with_the_reason() {
     let scratch = Scratch::new();
     let probe = ["--probe", "timer", "-p", "samples=20"];
     let kernel = ["--kernel", KERNELS[1]];
-    let run = [&["run", "--cpus", "2"], &probe[..], &kernel].concat();
-    let ended = scratch.run(&run);
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert_has(&ended.stderr, &["expected"]);
     let mut without = scratch.punctual(&[&["run"], &probe[..], &kernel].concat());
     let without = without.env("PUNCTUAL_TARGET_AARCH64", "/no/such/target");
     let ended = punctual_tests::Ended::of(without);

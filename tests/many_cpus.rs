@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
 /// All CPUs idle, all under load, and threads that wake one another across CPUs.
-const SUITE: &str = r#"
+pub const SUITE: &str = r#"
 name = "many"
 summary = "idle, loaded, across CPUs"
 [[step]]
@@ -68,7 +68,7 @@ fn the_host_has_no_influence_on_several_cpus_either() {
     assert!(ended.stderr.contains("2 CPUs"), "{}", ended.stderr);
 }
 
-fn every_cpu_is_measured_and_wakes_every_other(run: &Value) {
+pub fn every_cpu_is_measured_and_wakes_every_other(run: &Value) {
     assert_eq!(run["machine"]["cpus"], 2);
     assert_eq!(run["machine"]["turn_us"], 10);
     let recordings = run["recordings"].as_array().unwrap();

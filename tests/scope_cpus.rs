@@ -24,7 +24,7 @@ fn parts(sample: &Value) -> &Vec<Value> {
 }
 
 /// Own path and others' turns are the parts, told apart, and all of the sample.
-fn check_turns(sample: &Value) {
+pub fn check_turns(sample: &Value) {
     check_sum(sample);
     let story = &sample["story"];
     let (own, others) = (number(&story["own_ns"]), number(&story["others_ns"]));

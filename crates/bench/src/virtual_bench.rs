@@ -111,7 +111,7 @@ impl VirtualBench {
     }
 
     /// The same bench for machines of this architecture; an error where QEMU for it is missing,
-    /// or where they cannot have so many CPUs.
+    /// or too old for so many CPUs.
     pub fn of(&self, architecture: Architecture, cpus: u32) -> Result<Self, Error> {
         let qemu = if architecture == Architecture::Amd64 {
             self.qemu.clone()
@@ -411,6 +411,12 @@ impl Session<'_> {
             environment = Some(Plugin::environment(&qemu.version)?);
         }
         let mut process = Process::start(qemu, &arguments, environment, work.path())?;
+        if self.machine.is_board_made_later() {
+            process.make_board(self.machine.cpus)?;
+            if memory == Memory::Resumed {
+                process.load_devices()?;
+            }
+        }
         if self.on_cancel == Cancel::Keep && memory != Memory::Kept {
             process.watch_memory(self.machine.memory_mib);
         }

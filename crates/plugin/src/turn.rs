@@ -3,8 +3,9 @@
 //!
 //! From QEMU 9.2 on the number that a callback is told is that of the CPU for which its block was
 //! translated, where all CPUs run in one thread: blocks are shared. So the CPU is known by the
-//! base of its own area in the guest's kernel, which is in `gs_base`, or in `k_gs_base` while
-//! user space runs; and which number that is, by blocks that were just translated.
+//! base of its own area in the guest's kernel. On x86-64 it is in `gs_base`, or in `k_gs_base`
+//! while user space runs; on arm64 in `TPIDR_EL1`. Blocks that were just translated tell which
+//! number it has.
 //!
 //! The argument for soundness: the functions are QEMU's and `GLib`'s, of the types that they have
 //! since QEMU 9.0, and are called from a callback on a virtual CPU that is allowed to read
@@ -18,8 +19,8 @@ use crate::api::function;
 /// Addresses from here on are the kernel's.
 const KERNEL: u64 = 1 << 63;
 
-/// The registers of which one is the base of a CPU's own area.
-const BASES: [&CStr; 2] = [c"gs_base", c"k_gs_base"];
+/// The registers of which one is the base of a CPU's own area, of each architecture.
+const BASES: [&[&CStr]; 2] = [&[c"gs_base", c"k_gs_base"], &[c"TPIDR_EL1"]];
 
 /// `GArray` and `GByteArray`, as far as their fields are public.
 #[repr(C)]
@@ -56,11 +57,15 @@ impl Registers {
                 (*all).data.cast_const().cast::<Register>(),
                 (*all).length as usize,
             );
-            let named = |register: &&Register| BASES.contains(&CStr::from_ptr(register.name));
-            let bases: Vec<_> = all.iter().filter(named).map(|one| one.handle).collect();
-            if bases.len() != BASES.len() {
-                return Err("this QEMU does not show gs_base and k_gs_base".to_owned());
-            }
+            let named = |name: &&CStr| {
+                let is_it = |one: &&Register| CStr::from_ptr(one.name) == *name;
+                all.iter().find(is_it).map(|one| one.handle)
+            };
+            let bases = |names: &&[&CStr]| names.iter().map(named).collect::<Option<Vec<_>>>();
+            let Some(bases) = BASES.iter().find_map(bases) else {
+                let names = "neither gs_base and k_gs_base nor TPIDR_EL1";
+                return Err(format!("expected a register of each CPU, found {names}"));
+            };
             Ok(Self {
                 read: function(c"qemu_plugin_read_register")?,
                 resize: function(c"g_byte_array_set_size")?,

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use punctual_kernels::initramfs::InitramfsError;
-use punctual_model::Architecture;
 use rustix::fs::statvfs;
 
 use super::qmp::QmpError;
@@ -19,11 +18,6 @@ pub enum Error {
     /// QEMU is not installed.
     #[error("expected {0} in the PATH, found none: install it (`apt-get install {1}`)")]
     NoQemu(&'static str, &'static str),
-    /// Several CPUs are asked for.
-    #[error(
-        "expected one CPU for an {0} kernel on the virtual bench, found more asked for: leave --cpus out"
-    )]
-    OneCpu(Architecture),
     /// QEMU is too old for several CPUs.
     #[error(
         "expected QEMU 8.1 or later for more than one CPU (before, one CPU takes the turns of the others), found {0}: install a later one, or fetch one beside it (`tools/other-qemu`, from Debian's backports)"

@@ -18,8 +18,11 @@ pub struct Hardware {
     pub devices: &'static [&'static str],
     /// The ports between the guest and the bench.
     pub ports: &'static [&'static str],
-    /// What brings more CPUs than one, where it can have more.
-    pub further_cpus: Option<fn(u32) -> Vec<String>>,
+    /// What brings more CPUs than one.
+    pub further_cpus: fn(u32) -> Vec<String>,
+    /// Whether they come with the board, for which QEMU then waits to be told how many they
+    /// are, rather than as devices of their own.
+    pub cpus_of_board: bool,
 }
 
 /// The virtual machine of this architecture.

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::Error;
 use super::guest_memory::GuestMemory;
 use super::hardware;
+use super::qemu_args::DEVICES_STATE;
 use super::qmp::{Qmp, QmpError};
 use crate::error::{RunError, describe};
 use crate::watch::{Watched, is_ready};
@@ -47,9 +48,6 @@ impl Qemu {
     /// `tools/other-qemu` puts into Punctual's cache directory.
     pub fn find_fair(architecture: Architecture, cache: &Path) -> Result<Self, Error> {
         let hardware = hardware::of(architecture);
-        if hardware.further_cpus.is_none() {
-            return Err(Error::OneCpu(architecture));
-        }
         let installed = Self::find(architecture)?;
         if installed.is_fair() {
             return Ok(installed);
@@ -154,6 +152,23 @@ impl Process {
     /// asked to end when the run is cancelled.
     pub fn watch_memory(&mut self, mib: u32) {
         self.memory = Some(GuestMemory::new(self.child.id(), mib));
+    }
+
+    /// Has QEMU, which waits for it, make a machine with so many CPUs.
+    ///
+    /// QEMU records no clock where several CPUs are asked for by its arguments, though it can:
+    /// it keeps its main loop and its CPUs in step by what it does for one.
+    pub fn make_board(&mut self, cpus: u32) -> Result<(), QmpError> {
+        let smp = json!({"path": "/machine", "property": "smp", "value": {"cpus": cpus}});
+        self.qmp.execute("qom-set", &smp)?;
+        self.qmp.execute("x-exit-preconfig", &json!({})).map(drop)
+    }
+
+    /// Loads the state of the devices that [`Process::save_devices`] has written; the guest's
+    /// status is `inmigrate` until that is done.
+    pub fn load_devices(&mut self) -> Result<(), QmpError> {
+        let arguments = json!({"uri": DEVICES_STATE});
+        self.qmp.execute("migrate-incoming", &arguments).map(drop)
     }
 
     /// From now on no turn of one of several CPUs is longer than this: a network filter

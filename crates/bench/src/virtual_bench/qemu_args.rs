@@ -23,6 +23,9 @@ use punctual_model::network::Card;
 /// scheduler will have it. The recording itself is of no use here.
 const CLOCK: &str = "sleep=off,align=off,rr=record,rrfile=/dev/null";
 
+/// Where a resumed guest's devices come from.
+pub(super) const DEVICES_STATE: &str = "exec:cat devices";
+
 /// The boot argument that leaves all CPUs but the first to the target.
 const BOOT_CPU_ONLY: &str = "maxcpus=1";
 
@@ -124,9 +127,19 @@ impl Machine {
         let object = format!("{backend},id=memory,size={}M", self.memory_mib);
         arguments.extend(["-object".into(), object.into()]);
         if memory == Memory::Resumed {
-            arguments.extend(["-S", "-incoming", "exec:cat devices"].map(Into::into));
+            let from = if self.is_board_made_later() {
+                "defer"
+            } else {
+                DEVICES_STATE
+            };
+            arguments.extend(["-S", "-incoming", from].map(Into::into));
         }
         arguments
+    }
+
+    /// Whether QEMU waits to be told of its CPUs before it makes the machine.
+    pub(super) fn is_board_made_later(&self) -> bool {
+        self.cpus > 1 && self.hardware().cpus_of_board
     }
 
     /// The arguments that are the same wherever the files are.
@@ -134,8 +147,8 @@ impl Machine {
         let hardware = self.hardware();
         let devices = hardware.devices.iter();
         let mut arguments: Vec<String> = devices.map(|word| (*word).into()).collect();
-        if let (Some(further), true) = (hardware.further_cpus, self.cpus > 1) {
-            arguments.extend(further(self.cpus));
+        if self.cpus > 1 {
+            arguments.extend((hardware.further_cpus)(self.cpus));
         }
         arguments.extend(self.network.into_iter().flat_map(wire));
         let shift = self.ns_per_insn.trailing_zeros();

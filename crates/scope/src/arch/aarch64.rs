@@ -189,6 +189,9 @@ const NEED_RESCHED: u64 = 4;
 
 /// The register that is always 0, or the stack pointer.
 const ZERO: u8 = 31;
+/// What a CPU executes that waits for another: `yield`, and `wfe` between two looks.
+const YIELD: u32 = 0xd503_203f;
+const WAIT_FOR_EVENT: u32 = 0xd503_205f;
 /// In place of a register's number: any that has the running thread's task.
 const TASK: u8 = 32;
 /// The bit of interrupts in the mask as a register has it, and as an instruction's number has it.
@@ -614,7 +617,7 @@ fn decoded(block: &Block, before: &[Insn], symbols: &Symbols) -> Decoded {
         let displacement = Access::of(word).map_or(0, |access| access.offset);
         insns.push((insn.address, displacement as u64));
         reader.read(number, word, &insn.bytes);
-        pauses |= word == 0xd503_203f;
+        pauses |= matches!(word, YIELD | WAIT_FOR_EVENT);
         last = word;
     }
     Decoded {

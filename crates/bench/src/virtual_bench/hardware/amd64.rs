@@ -10,7 +10,8 @@ pub const AMD64: Hardware = Hardware {
     boot: BOOT_ARGUMENTS,
     devices: DEVICES,
     ports: PORTS,
-    further_cpus: Some(further_cpus),
+    further_cpus,
+    cpus_of_board: false,
 };
 
 /// Boot arguments that every such subject gets, before the kernel's and the subject's own.

@@ -3,15 +3,15 @@
 
 use super::Hardware;
 
-/// It. It has one CPU: further ones would have to be brought up at a moment of the target's
-/// choice, which QEMU's machine `virt` cannot.
+/// It.
 pub const ARM64: Hardware = Hardware {
     program: "qemu-system-aarch64",
     package: "qemu-system-arm",
     boot: BOOT_ARGUMENTS,
     devices: DEVICES,
     ports: PORTS,
-    further_cpus: None,
+    further_cpus,
+    cpus_of_board: true,
 };
 
 /// Boot arguments that every such subject gets, before the kernel's and the subject's own.
@@ -60,6 +60,27 @@ const DEVICES: &[&str] = &[
     "-action",
     "watchdog=pause",
 ];
+
+/// What brings more CPUs than one. They have no power until the target brings them up
+/// where a run begins.
+///
+/// - `-smp 1`: QEMU records no clock of a machine that has more, and says so when it reads this
+///   word. Machine `virt` takes no CPU as a device; but it is made only after `--preconfig`,
+///   where [`Process::make_board`] says how many CPUs it has.
+/// - `hubport`: as for x86-64.
+///
+/// [`Process::make_board`]: crate::virtual_bench::qemu::Process::make_board
+fn further_cpus(cpus: u32) -> Vec<String> {
+    let most = format!("1,maxcpus={cpus}");
+    let words = [
+        "--preconfig",
+        "-smp",
+        &most,
+        "-netdev",
+        "hubport,id=turn,hubid=0",
+    ];
+    words.map(Into::into).into()
+}
 
 /// The ports between the guest and the bench; the names are files in QEMU's working
 /// directory. The target looks for the PCI devices at these addresses.
