@@ -228,6 +228,7 @@ fn what_was_planted_is_found() {
     if punctual_skip::long("PUNCTUAL_KERNEL_BUILDS") {
         the_commit_is_found_where_it_was_planted();
         the_option_that_was_planted_is_ranked_first();
+        the_tag_is_found_where_it_was_planted_and_told_once();
     }
 }
 
@@ -329,5 +330,214 @@ fn the_option_that_was_planted_is_ranked_first() {
         &scratch.run(&words),
         1,
         &["option \"other\"", "found it changed"],
+    );
+}
+
+/// A night of a line of tags.
+struct Night<'a> {
+    scratch: &'a Scratch,
+    suite: String,
+}
+
+impl Night<'_> {
+    fn ended(&self, more: &[&str]) -> Ended {
+        let path = |name: &str| self.scratch.path(name).display().to_string();
+        let [told, page, mail] = ["told.toml", "page.html", "mail.txt"].map(path);
+        let words = [
+            "series",
+            "--source",
+            TREE,
+            "--config",
+            SMALL,
+            "--full",
+            "--id",
+            "nightly",
+            "--since",
+            "v6.12.1",
+            "--suite",
+            &self.suite,
+            "--nightly",
+            &told,
+            "--report",
+            &page,
+            "--mail",
+            &mail,
+        ];
+        let ended = self.scratch.run(&[&words[..], more].concat());
+        println!("{}{}", ended.stdout, ended.stderr);
+        ended
+    }
+
+    fn mail(&self) -> Option<String> {
+        let page = self.scratch.path("page.html").exists();
+        let mail = fs::read_to_string(self.scratch.path("mail.txt")).ok();
+        assert_eq!(
+            page,
+            mail.is_some(),
+            "one page and one mail, or none of them"
+        );
+        mail
+    }
+}
+
+/// Of five tags one does not compile, and the one after it makes each wake-up 3 µs later.
+fn the_tag_is_found_where_it_was_planted_and_told_once() {
+    tree();
+    for old in git(&["tag", "--list", "v*"]).lines() {
+        git(&["tag", "--delete", old]);
+    }
+    let scratch = Scratch::new();
+    for old in scratch.run(&["kernel", "list"]).stdout.lines() {
+        if let Some(id) = old.split_whitespace().find(|id| id.starts_with("nightly@")) {
+            assert_ends(&scratch.run(&["kernel", "remove", id]), 0, &[]);
+        }
+    }
+    let step = "seeds = 5\n[[step]]\nprobe = \"timer\"\nsamples = 60\n";
+    let suite = scratch.suite("short", &["full"], step);
+    let night = Night {
+        scratch: &scratch,
+        suite,
+    };
+    let tag = |name: &str, commits: &[Commit]| {
+        commits.iter().copied().for_each(commit);
+        git(&["tag", "--message", "a tag with a message", name]);
+    };
+    git(&["tag", "v6.12.1"]);
+    tag("v6.12.2", &COMMITS[..1]);
+    let first = night.ended(&[]);
+    assert_ends(&first, 0, &["Since last time: no change."]);
+    assert_eq!(
+        first.stderr.matches(": compiling /").count(),
+        2,
+        "{}",
+        first.stderr
+    );
+    assert_eq!(night.mail(), None);
+
+    // A tag that does not compile is no pass, and another is measured all the same.
+    tag("v6.12.10-rc1", &COMMITS[3..4]);
+    let broken = night.ended(&[]);
+    let told = [
+        "Since last time: not wholly measured.",
+        "nightly@6.12.10-rc1: ",
+        "half of a change",
+    ];
+    assert_ends(&broken, 3, &told);
+    assert_eq!(night.mail(), None);
+
+    tag("v6.12.10", &[COMMITS[4], PLANTED]);
+    let changed = night.ended(&["--json"]);
+    assert_eq!(changed.status, Some(4), "{}", changed.stderr);
+    // What was built and measured is neither built nor measured again.
+    let compiled = [
+        "nightly@6.12.10-rc1: compiling /",
+        "nightly@6.12.10: compiling /",
+    ];
+    assert_has(&changed.stderr, &compiled);
+    assert_eq!(
+        changed.stderr.matches(": compiling /").count(),
+        2,
+        "{}",
+        changed.stderr
+    );
+    let found: Value = serde_json::from_str(&changed.stdout).expect("JSON");
+    assert_eq!(found["news"]["standing"], "changed");
+    let changes = found["news"]["changes"].as_array().expect("changes");
+    let median = changes.iter().find(|one| one["figure"] == "median");
+    let median = median.expect("the median");
+    assert_eq!(
+        (&median["from"], &median["to"]),
+        (&"6.12.2".into(), &"6.12.10".into())
+    );
+    let by = median["after_ns"]
+        .as_i64()
+        .zip(median["before_ns"].as_i64());
+    let by = by.map(|(after, before)| after - before).expect("medians");
+    // 1,000 rounds of three instructions, each a nanosecond.
+    assert!((2_900..3_200).contains(&by), "{median}");
+    let mail = night.mail().expect("a mail");
+    println!("{mail}");
+    let line = |line: &str| line.len() <= 72 && line.is_ascii();
+    assert!(
+        mail.lines().count() <= 25 && mail.lines().all(line),
+        "{mail}"
+    );
+    let told = [
+        "Subject: changed: timer",
+        "in 6.12.10",
+        "hrtimer_wakeup",
+        "--since 6.12.2",
+    ];
+    assert_has(&mail, &told);
+
+    // It is told once.
+    for written in ["page.html", "mail.txt"] {
+        fs::remove_file(scratch.path(written)).expect("it was written");
+    }
+    let again = night.ended(&[]);
+    assert_ends(&again, 0, &["Since last time: no change."]);
+    assert_eq!(night.mail(), None);
+}
+
+/// A repository of five tags of which none is a kernel's source that can be made.
+fn repository(scratch: &Scratch) -> String {
+    fs::set_permissions(scratch.path(""), fs::Permissions::from_mode(0o755)).expect("its mode");
+    let path = scratch.path("linux");
+    let script = "set -e; git init -q \"$1\"; cd \"$1\"; git config user.name a\n\
+        git config user.email a@example.org; printf '%%:\\n\\t@echo error: none; exit 1\\n' >Makefile\n\
+        git add .; for tag in v6.13 v6.13-rc10 v6.13-rc2 v6.12.3 next-1; do\n\
+        git commit -q --allow-empty -m $tag; git tag $tag; done";
+    let made = Ended::of(Command::new("sh").args(["-c", script, "sh"]).arg(&path));
+    assert_eq!(made.status, Some(0), "{}", made.stderr);
+    path.display().to_string()
+}
+
+#[test]
+fn the_tags_of_a_repository_are_a_line_and_one_that_does_not_build_is_a_gap() {
+    if !punctual_skip::program("git") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let tree = repository(&scratch);
+    let series = |words: &[&str]| scratch.run(&[&["kernel", "series"], words].concat());
+    let listed = series(&["--source", &tree, "--tags", "v6*"]);
+    let ids: Vec<&str> = listed.stdout.split_whitespace().step_by(2).collect();
+    let versions = ["6.12.3", "6.13-rc2", "6.13-rc10", "6.13"];
+    let expected = versions.map(|version| format!("linux-debian-6.12@{version}"));
+    assert_eq!(ids, expected);
+    let part = series(&[
+        "--source", &tree, "--since", "6.13-rc3", "--id", "mine", "--json",
+    ]);
+    let part: Value = serde_json::from_str(&part.stdout).expect("JSON");
+    assert_eq!(part[0]["id"], "mine@6.13-rc10");
+    assert_eq!(part.as_array().map(Vec::len), Some(2));
+    for (words, expected) in [
+        (&["--source", &tree][..], "expected --since or --tags"),
+        (&["--source", &tree, "--since", "6.14"], "git fetch --tags"),
+        (
+            &["--source", &tree, "--since", "new"],
+            "--since: expected a version such as",
+        ),
+        (
+            &["--source", "/nowhere", "--since", "6.1"],
+            "expected a repository of git",
+        ),
+        (&["debian-6.12", "--full"], "name the repository"),
+        (&["debian-6.12", "--tags", "v6*"], "--source"),
+        (&[], "--source"),
+    ] {
+        assert_ends(&series(words), 2, &[expected]);
+    }
+    let none = scratch.run(&[
+        "series", "--source", &tree, "--since", "v6.13", "--config", SMALL,
+    ]);
+    assert_ends(
+        &none,
+        1,
+        &[
+            "linux-small@6.13: ",
+            "the build failed",
+            "none of the releases",
+        ],
     );
 }

@@ -45,6 +45,7 @@ mod series;
 mod serve;
 mod show;
 mod survey;
+mod tagged_args;
 mod trace_args;
 mod tracers;
 mod verify;

@@ -64,6 +64,23 @@ pub fn change_points(series: &[Vec<f64>], level: f64) -> Vec<ChangePoint> {
     found
 }
 
+/// Whether a change at the last release could be found at all, were it ever so large: these are
+/// the releases since the change before it, by their numbers of runs. The chance of the largest
+/// is that all runs of one release of this size come to stand together.
+pub fn could_change_last(runs: &[usize], level: f64) -> bool {
+    let Some(own) = runs.last().copied().filter(|own| *own > 0) else {
+        return false;
+    };
+    let places = runs.iter().filter(|count| **count == own).count();
+    let all: usize = runs.iter().sum();
+    // One of all choices of so many runs: all! / (own! (all - own)!).
+    let choices = (0..own).fold(1.0, |choices, at| {
+        choices * (all - at) as f64 / (own - at) as f64
+    });
+    let least = places as f64 / choices;
+    all > own && least.max(1.0 / f64::from(SHUFFLES + 1)) <= level
+}
+
 /// The number of the segment that dividing gives the most energy; `None` where none has any.
 fn most_energy(segments: &[Segment]) -> Option<usize> {
     let numbers = (0..segments.len()).filter(|number| segments[*number].energy > 0.0);
@@ -245,6 +262,28 @@ mod tests {
         let places: Vec<usize> = found.iter().map(|one| one.at).collect();
         assert_eq!(places, [6, 12], "{found:?}");
         assert!(found.iter().all(|one| one.p < 0.002), "{found:?}");
+    }
+
+    #[test]
+    fn the_last_release_is_told_where_there_are_runs_enough_for_it() {
+        for level in [0.05, 0.025] {
+            for (releases, seeds) in (2..7).flat_map(|releases| [(releases, 3), (releases, 5)]) {
+                let could = could_change_last(&vec![seeds; releases], level);
+                // A last one that is apart from all others, whatever these are.
+                let mut levels: Vec<Vec<f64>> = (0..releases)
+                    .map(|one| (0..seeds).map(|run| (1 + run + one) as f64).collect())
+                    .collect();
+                levels[releases - 1] = vec![1e6; seeds];
+                let found = change_points(&levels, level);
+                let is_found = found.last().is_some_and(|one| one.at == releases - 1);
+                assert_eq!(
+                    could, is_found,
+                    "{releases} of {seeds} at {level}: {found:?}"
+                );
+            }
+        }
+        assert!(!could_change_last(&[3, 3, 0], 0.05));
+        assert!(!could_change_last(&[9], 0.05));
     }
 
     #[test]

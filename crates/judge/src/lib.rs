@@ -31,7 +31,7 @@ mod typical;
 
 pub use answer::{Answer, Decisive, Fitness, Judgement, More, Why};
 pub use bisection::{Bisection, Found, Known};
-pub use change_points::{ChangePoint, change_points};
+pub use change_points::{ChangePoint, change_points, could_change_last};
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};
 pub use evidence::{beyond_the_kernel, fate, shortcoming};

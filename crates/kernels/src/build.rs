@@ -18,12 +18,14 @@
 //! versions of compiler and linker in it. Their digest is the kernel's *key*; it is a part of
 //! the kernel's release, so two kernels have one release only if they are the same.
 
+mod checkout;
 mod config;
 mod error;
 mod kconfig;
 mod make;
 mod setting;
 mod source;
+mod tags;
 mod tools;
 mod worker;
 
@@ -36,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Catalog;
 use crate::paths::Lock;
 use crate::{Kernel, checksum, disk, kmod};
+use checkout::Checkout;
 pub(crate) use config::Config;
 pub(crate) use kconfig::why_refused_by;
 use make::Make;
@@ -44,6 +47,7 @@ use worker::Worker;
 
 pub use error::BuildError;
 pub use setting::{Setting, SettingError};
+pub use tags::{Tag, line_name, tags};
 
 /// What is to be built.
 #[derive(Clone, Debug)]
@@ -65,6 +69,8 @@ pub struct Order {
     pub replace: bool,
     /// What the source must be: that of another kernel, with which this one is compared.
     pub identity: Option<String>,
+    /// The tag that is built, where the source is a repository and not its work tree.
+    pub tag: Option<Tag>,
 }
 
 /// A kernel that was built, now or before.
@@ -100,6 +106,10 @@ pub struct BuildRecord {
     pub directory: String,
     /// The digest of the sources of Punctual's modules that were built with it.
     pub kmod: String,
+    /// Of a tag, what tells without its files that it need not be built again: the source's
+    /// identity, the configuration that it started from, and the compiler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<String>,
     /// Why these could not be built.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_modules: Option<String>,
@@ -130,57 +140,162 @@ pub fn build(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Built, BuildError> {
     if let Some(id) = &order.id {
-        catalog.check_own(id)?;
+        catalog.check_own(id, order.tag.is_some())?;
     }
     let worker = Worker::new();
     tools::check(worker)?;
-    let root = worker.root(catalog.cache())?;
-    let base = Base::find(catalog, order, progress)?;
-    let tree = source::find(&order.source, &root, catalog.cache(), worker, progress)?;
-    if order
-        .identity
-        .as_ref()
-        .is_some_and(|wanted| *wanted != tree.identity)
-    {
-        let (path, base) = (tree.path, order.config.clone());
-        return Err(BuildError::OtherSource { path, base });
-    }
-    let site = Site::open(worker, &root, &tree, &base, progress)?;
-    let make = site.make(&tree, order.jobs, cancel);
-    let config = configure(&make, &base.config, order, progress)?;
-    let key = key(&tree, &config);
-    if let Some(kernel) = catalog.built(&key, &kmod::short_digest(), order)? {
-        return Ok(Built {
-            record: catalog.build_of(&kernel.id)?,
-            kernel,
-            was_there: true,
-        });
-    }
-    let id = order.id.clone().unwrap_or_else(|| own_id(&key));
-    catalog.check_free(&id, order.replace)?;
-    progress(&format!(
-        "{id}: compiling {} ({} at a time)",
-        tree.described, order.jobs
-    ));
-    let record = BuildRecord {
-        source: named(&order.source, &tree),
-        described: tree.described.clone(),
-        identity: tree.identity.clone(),
-        config: order.config.clone(),
-        settings: order.settings.iter().map(ToString::to_string).collect(),
-        compiler: config.value("CC_VERSION_TEXT").trim_matches('"').to_owned(),
-        directory: site.name.clone(),
-        kmod: kmod::short_digest(),
-        without_modules: None,
-        key,
+    let work = Work {
+        catalog,
+        order,
+        cancel,
+        worker,
+        root: worker.root(catalog.cache())?,
+        base: Base::find(catalog, order, progress)?,
     };
-    let product = compile(&make, &site, &id, &config, record, progress)?;
-    let record = product.record.clone();
-    Ok(Built {
-        kernel: catalog.add_built(&id, order.replace, product)?,
-        was_there: false,
-        record,
-    })
+    let Some(tag) = &order.tag else {
+        let tree = work.source(progress)?;
+        return work.build(&tree, named(&order.source, &tree), progress);
+    };
+    let path = tags::repository(&order.source, worker)?;
+    if let Some(built) = work.of_tag(tag, &path)? {
+        return Ok(built);
+    }
+    let checkout = Checkout::of(tag, &path, &work.root, worker, progress)?;
+    work.build(&checkout.tree, path.display().to_string(), progress)
+}
+
+/// An order, and all that it takes.
+struct Work<'a> {
+    catalog: &'a Catalog,
+    order: &'a Order,
+    cancel: &'a AtomicBool,
+    worker: Worker,
+    root: PathBuf,
+    base: Base,
+}
+
+impl Work<'_> {
+    /// The source as it is.
+    fn source(&self, progress: &mut dyn FnMut(&str)) -> Result<SourceTree, BuildError> {
+        let (order, cache) = (self.order, self.catalog.cache());
+        let tree = source::find(&order.source, &self.root, cache, self.worker, progress)?;
+        let wanted = order.identity.as_ref();
+        if wanted.is_some_and(|wanted| *wanted != tree.identity) {
+            let (path, base) = (tree.path, order.config.clone());
+            return Err(BuildError::OtherSource { path, base });
+        }
+        Ok(tree)
+    }
+
+    /// The kernel of a tag, where it is in the catalog: its files are not needed for that.
+    fn of_tag(&self, tag: &Tag, source_path: &Path) -> Result<Option<Built>, BuildError> {
+        let Some(id) = &self.order.id else {
+            return Ok(None);
+        };
+        let Ok(record) = self.catalog.build_of(id) else {
+            return Ok(None);
+        };
+        let source_path = source_path.to_owned();
+        let is_of_tree = Path::new(&record.source) == source_path;
+        if !is_of_tree && record.identity != tag.identity {
+            let (id, other) = (id.clone(), record.source);
+            return Err(BuildError::OtherTree {
+                id,
+                source_path,
+                other,
+            });
+        }
+        let recipe = Some(self.recipe(&tag.identity)?);
+        if record.recipe != recipe || record.kmod != kmod::short_digest() {
+            return Ok(None);
+        }
+        Ok(Some(Built {
+            kernel: self.catalog.get(id)?,
+            was_there: true,
+            record,
+        }))
+    }
+
+    /// What a build begins with.
+    fn recipe(&self, identity: &str) -> Result<String, BuildError> {
+        let settings = &self.order.settings;
+        let config = self.base.config.clone().with(settings).text(settings);
+        let tools = tools::versions(self.worker)?;
+        let text = format!("{identity}\n{tools}\n{config}");
+        Ok(checksum::of_bytes(text.as_bytes()))
+    }
+
+    /// Builds a tree; `source` is what it is to be named.
+    fn build(
+        &self,
+        tree: &SourceTree,
+        source: String,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Built, BuildError> {
+        let (catalog, order) = (self.catalog, self.order);
+        let site = Site::open(self.worker, &self.root, tree, &self.base, progress)?;
+        let make = site.make(tree, order.jobs, self.cancel);
+        let config = configure(&make, &self.base.config, order, progress)?;
+        let key = key(tree, &config);
+        if let Some(kernel) = catalog.built(&key, &kmod::short_digest(), order)? {
+            return Ok(Built {
+                record: catalog.build_of(&kernel.id)?,
+                kernel,
+                was_there: true,
+            });
+        }
+        let id = order.id.clone().unwrap_or_else(|| own_id(&key));
+        catalog.check_free(&id, order.replace)?;
+        progress(&format!(
+            "{id}: compiling {} ({} at a time)",
+            tree.described, order.jobs
+        ));
+        let record = BuildRecord {
+            source,
+            described: tree.described.clone(),
+            identity: tree.identity.clone(),
+            config: order.config.clone(),
+            settings: order.settings.iter().map(ToString::to_string).collect(),
+            compiler: config.value("CC_VERSION_TEXT").trim_matches('"').to_owned(),
+            directory: site.name.clone(),
+            kmod: kmod::short_digest(),
+            recipe: Some(self.recipe(&tree.identity)?),
+            without_modules: None,
+            key,
+        };
+        let product = compile(&make, &site, &id, &config, record, progress)?;
+        let record = product.record.clone();
+        Ok(Built {
+            kernel: catalog.add_built(&id, order.replace, product)?,
+            was_there: false,
+            record,
+        })
+    }
+}
+
+/// The tags of a repository as releases of a line, in their order: each called `NAME@VERSION`.
+pub fn tagged(catalog: &Catalog, name: &str, tags: Vec<Tag>) -> Vec<Tagged> {
+    let release = |tag: Tag| {
+        let id = format!("{name}@{}", tag.version());
+        let record = catalog.build_of(&id).ok();
+        Tagged {
+            is_cached: record.is_some_and(|record| record.identity == tag.identity),
+            id,
+            tag,
+        }
+    };
+    tags.into_iter().map(release).collect()
+}
+
+/// A tag as a release of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tagged {
+    /// What its kernel is called: `linux-debian-6.12-rt@6.13-rc1`.
+    pub id: String,
+    /// The tag.
+    pub tag: Tag,
+    /// Whether a kernel of these very files is in the cache.
+    pub is_cached: bool,
 }
 
 /// Builds a variant of a kernel that was built: its source and configuration, with these options
@@ -206,6 +321,7 @@ pub fn build_variant(
         // It is called after what it is: another of this name is of an earlier base.
         replace: true,
         identity: Some(record.identity),
+        tag: None,
     };
     build(catalog, &order, cancel, progress)
 }

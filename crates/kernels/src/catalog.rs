@@ -247,6 +247,7 @@ impl Catalog {
         modules: &[PathBuf],
         replace: bool,
     ) -> Result<Kernel, KernelError> {
+        self.check_own(id, false)?;
         self.put_own(id, replace, |work| add_into(work, id, image, boot, modules))
     }
 
@@ -305,13 +306,14 @@ impl Catalog {
         &self.cache
     }
 
-    /// Whether a kernel of one's own can be called this.
-    pub(crate) fn check_own(&self, id: &str) -> Result<(), KernelError> {
+    /// Whether a kernel of one's own can be called this; only those of a repository's tags have
+    /// versions.
+    pub(crate) fn check_own(&self, id: &str, is_of_tag: bool) -> Result<(), KernelError> {
         let name = KernelId::parse(id)?.name;
         if self.source(id).is_some() {
             return Err(KernelError::Reserved(name.to_owned()));
         }
-        if name != id {
+        if name != id && !is_of_tag {
             return Err(KernelError::NotPinned(id.to_owned()));
         }
         Ok(())
@@ -325,14 +327,14 @@ impl Catalog {
         Ok(())
     }
 
-    /// Puts one of the user's own kernels into the cache, made by `make` in a directory.
+    /// Puts one of the user's own kernels into the cache, made by `make` in a directory. Its id
+    /// was checked.
     fn put_own(
         &self,
         id: &str,
         replace: bool,
         make: impl FnOnce(&Path) -> Result<Record, KernelError>,
     ) -> Result<Kernel, KernelError> {
-        self.check_own(id)?;
         let _lock = self.lock(id, &mut |_| ())?;
         self.check_free(id, replace)?;
         let work = self.new_work_dir(id)?;

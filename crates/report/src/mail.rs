@@ -9,6 +9,7 @@ mod ascii;
 mod chosen;
 mod of_gate;
 mod of_judgement;
+mod of_series;
 mod repeat;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use ascii::{ascii, clipped, flat, shortened};
 use chosen::Chosen;
 pub use of_gate::mail_of_gate;
 pub use of_judgement::mail_of_judgement;
+pub use of_series::mail_of_series;
 pub use repeat::{Again, again};
 
 /// So many lines a mail has at most, its subject among them.

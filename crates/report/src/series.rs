@@ -3,8 +3,11 @@
 
 mod csv;
 mod json;
+mod news;
 mod page;
 mod text;
+
+use std::fmt;
 
 use punctual_judge::{ChangePoint, Rule, change_points, fate};
 use punctual_model::Nanos;
@@ -18,6 +21,7 @@ use crate::stats::Stats;
 
 pub use csv::series_csv;
 pub use json::series_json;
+pub use news::{Change, News, Standing, Told, ToldLine};
 pub use page::series_page;
 pub use text::series_text;
 
@@ -72,10 +76,27 @@ pub struct Line {
     pub name: String,
     /// Each release.
     pub releases: Vec<Release>,
-    /// The releases that could not be had, with the reasons.
-    pub left_out: Vec<String>,
+    /// The releases that could not be had.
+    pub left_out: Vec<LeftOut>,
     /// Each figure of each measurement.
     pub rows: Vec<Row>,
+}
+
+/// A release that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its kernel.
+    pub kernel: String,
+    /// Why.
+    pub why: String,
+    /// Whether its line has none that is newer.
+    pub is_newest: bool,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kernel, self.why)
+    }
 }
 
 /// One release of a line.
@@ -210,7 +231,13 @@ pub fn versions(kernels: &[&str]) -> Vec<String> {
             .split_once('@')
             .map_or("newest", |(_, version)| version)
     }
-    let upstream = |version: &str| version.split('-').next().unwrap_or_default().to_owned();
+    // A revision of the distribution's begins with a digit; `-rc1` is a part of the version.
+    let upstream = |version: &str| {
+        let is_revision = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+        let mut ends = version.match_indices('-').map(|(at, _)| at);
+        let end = ends.find(|at| is_revision(&version[at + 1..]));
+        version[..end.unwrap_or(version.len())].to_owned()
+    };
     let short = |kernel: &&str| {
         let own = version(kernel);
         let is_same = |other: &&&str| upstream(version(other)) == upstream(own);
@@ -239,8 +266,7 @@ fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
             }
         }
     }
-    // Each row pays its share.
-    let level = rule.level / rows.len().max(1) as f64;
+    let level = level_of_each(rule, rows.len());
     for row in &mut rows {
         let of_release = |release: &Vec<OfRun>| -> Vec<f64> {
             release.iter().map(|one| one.value.0 as f64).collect()
@@ -249,6 +275,11 @@ fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
         row.changes = change_points(&series, level);
     }
     rows
+}
+
+/// The level of each of so many rows, which pays its share.
+fn level_of_each(rule: &Rule, rows: usize) -> f64 {
+    rule.level / rows.max(1) as f64
 }
 
 /// The figures that count of a measurement.
@@ -296,8 +327,12 @@ pub struct Question {
 }
 
 /// The changes of a line that are largest, at most so many; of one probe under one load, one
-/// for each release.
-pub fn questions(line: &Line, most: usize) -> Vec<Question> {
+/// for each release. Only changes that are asked for, by row and release.
+pub fn questions(
+    line: &Line,
+    most: usize,
+    is_asked: &dyn Fn(usize, usize) -> bool,
+) -> Vec<Question> {
     let mut found: Vec<(f64, Question)> = Vec::new();
     for (number, row) in line.rows.iter().enumerate() {
         let Some(share) = row.figure.share() else {
@@ -305,6 +340,9 @@ pub fn questions(line: &Line, most: usize) -> Vec<Question> {
         };
         for pair in row.levels().windows(2) {
             let [before, after] = pair else { continue };
+            if !is_asked(number, after.releases.0) {
+                continue;
+            }
             let middle = |release: &[OfRun]| {
                 let mut runs = release.to_vec();
                 runs.sort_by_key(|one| one.value);

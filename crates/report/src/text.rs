@@ -59,6 +59,15 @@ pub fn thousands(count: u64) -> String {
     format!("{},{:03}", thousands(count / 1_000), count % 1_000)
 }
 
+/// `4.15 → 4.66 µs`: a time before and after; a unit that both have stands once.
+pub fn arrow(there: impl ToString, here: impl ToString) -> String {
+    let (there, here) = (there.to_string(), here.to_string());
+    match (there.split_once(' '), here.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} → {here}"),
+        _ => format!("{there} → {here}"),
+    }
+}
+
 /// A number of things: `1 line`, `2 lines`.
 pub fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };

@@ -39,6 +39,18 @@ impl BuildArgs {
         self.config.is_some() || !self.settings.is_empty() || self.full
     }
 
+    /// The words that ask for it again.
+    pub fn words(&self) -> Vec<String> {
+        let config = self.config.iter().cloned();
+        let mut words: Vec<String> = config
+            .flat_map(|one| ["--config".to_owned(), one])
+            .collect();
+        let settings = self.settings.iter().map(ToString::to_string);
+        words.extend(settings.flat_map(|one| ["--set".to_owned(), one]));
+        words.extend(self.full.then(|| "--full".to_owned()));
+        words
+    }
+
     /// What these arguments ask for, of that source.
     pub fn order(self, source: String) -> Order {
         Order {
@@ -50,6 +62,7 @@ impl BuildArgs {
             id: None,
             replace: false,
             identity: None,
+            tag: None,
         }
     }
 }

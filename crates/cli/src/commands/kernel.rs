@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand, value_parser};
 use punctual_kernels::Release;
-use punctual_kernels::build::{Built, Order, one_for_each_cpu};
+use punctual_kernels::build::{Built, Order, Tagged, one_for_each_cpu};
 use serde_json::{Value, json};
 
 use super::build_args::{BuildArgs, made};
 use super::list::{List, What};
+use super::tagged_args::TaggedArgs;
 use super::{NoStoreArgs, catalog};
 use crate::ExitStatus;
 use crate::output::{self, say};
@@ -43,6 +44,14 @@ builds.
 Exit status: 0 it is in the cache; 3 interrupted; 2 an option that the kernel
 does not take, or no source; 1 it does not compile, or another error.";
 
+const SERIES_EXAMPLES: &str = "\
+Examples:
+  punctual kernel series debian-6.12-rt
+  punctual kernel series debian-6.12-rt --since 6.12.90
+  punctual kernel series --source ~/linux --since v6.12 --tags 'v6.1[2-9]*'
+
+`punctual series` measures them, and builds what is not there.";
+
 /// List, fetch, add or remove kernels
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -61,11 +70,19 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// List all releases of a line that the distribution still has, the oldest first
+    /// List all releases of a line that the distribution still has, or the tags of a git
+    /// repository of Linux, the oldest first
+    #[command(after_help = SERIES_EXAMPLES)]
     Series {
         /// The line: a kernel that `punctual kernel list` shows, such as debian-6.12-rt
-        #[arg(value_name = "ID")]
-        id: String,
+        #[arg(
+            value_name = "ID",
+            required_unless_present = "source",
+            conflicts_with = "source"
+        )]
+        id: Option<String>,
+        #[command(flatten)]
+        tagged: TaggedArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -142,12 +159,18 @@ impl Kernel {
         let say = &mut |message: &str| say!("{message}");
         match self.action {
             Action::List { json } => return List::new(What::Kernels, json).run(),
-            Action::Series { id, json } => {
-                let releases = catalog()?.releases(&id, say)?;
-                if json {
-                    output::print_json(&releases_json(&releases))?;
+            Action::Series { id, tagged, json } => {
+                let (value, text) = if let Some(all) = tagged.tagged()? {
+                    (tagged_json(&all), tagged_text(&all))
                 } else {
-                    output::print(&releases_text(&releases))?;
+                    let all = catalog()?.releases(&id.unwrap_or_default(), say)?;
+                    let releases = tagged.between(all, |one| &one.id)?;
+                    (releases_json(&releases), releases_text(&releases))
+                };
+                if json {
+                    output::print_json(&value)?;
+                } else {
+                    output::print(&text)?;
                 }
             }
             Action::Fetch { ids, refresh } => {
@@ -237,6 +260,28 @@ fn releases_text(releases: &[Release]) -> String {
         format!("{:width$}  {megabytes:>4} MB{cached}\n", one.id)
     };
     releases.iter().map(line).collect()
+}
+
+/// A line for each: `linux-debian-6.12-rt@6.13-rc1  v6.13-rc1  in the cache`.
+fn tagged_text(tags: &[Tagged]) -> String {
+    let width = tags.iter().map(|one| one.id.len()).max().unwrap_or(0);
+    let line = |one: &Tagged| {
+        let cached = if one.is_cached { "  in the cache" } else { "" };
+        format!("{:width$}  {}{cached}\n", one.id, one.tag.name)
+    };
+    tags.iter().map(line).collect()
+}
+
+fn tagged_json(tags: &[Tagged]) -> Value {
+    let all = tags.iter().map(|one| {
+        json!({
+            "id": one.id,
+            "tag": one.tag.name,
+            "version": one.tag.version(),
+            "cached": one.is_cached,
+        })
+    });
+    all.collect()
 }
 
 fn releases_json(releases: &[Release]) -> Value {

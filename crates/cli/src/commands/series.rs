@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual series`: lines of kernels, release by release.
 
+mod told;
+
+use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
 
@@ -8,8 +11,10 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::Rule;
 use punctual_model::Run;
+use punctual_report::mail::mail_of_series;
 use punctual_report::series::{
-    Line, lines, questions, series_csv, series_json, series_page, series_text,
+    LeftOut, Line, News, Standing, lines, questions, series_csv, series_json, series_page,
+    series_text,
 };
 use punctual_runner::documents;
 
@@ -17,10 +22,10 @@ use super::arrivals::WatchArgs;
 use super::catalog;
 use super::measure::MeasureArgs;
 use super::measure::what::ProbeArgs;
-use super::places::places;
 use super::replay_args::ReplayArgs;
+use super::tagged_args::TaggedArgs;
 use crate::output::say;
-use crate::{ExitStatus, UsageError, interrupt, output};
+use crate::{ExitStatus, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,35 +36,43 @@ Examples:
   punctual series debian-6.12-rt --probe timer --load stress --since 6.12.90
   punctual series debian-6.12-rt --program './loop --rate 1000' --since 6.12.110
   punctual series debian-6.12-rt --since 6.12.110 --arrivals
+  # tags of a git repository of Linux: a kernel of each is built, once
+  punctual series --source ~/linux --since v6.12 --config debian-6.12-rt
+  # each night: one page and one mail if something changed
+  git -C ~/linux fetch --tags
+  punctual series --source ~/linux --since v6.12 --seeds 1..5 \\
+      --nightly reported.toml --report page.html --mail mail.txt
 
 Each release is fetched, booted and measured with each seed; what the store
 holds of that very measurement is not measured again, so that the same command
-goes on where Ctrl-C or a fault has ended it. A change is told where the runs
-before and behind it are apart by more than chance makes them, over all figures
-of the line; the largest are explained, on both sides.
+goes on where Ctrl-C or a fault has ended it. A tag that does not build or boot
+is a gap with its reason. A change counts where the runs before and after it
+differ by more than chance makes them, over all figures of the line; the
+largest are explained, on both sides.
 
-Exit status: 0 all was measured; 3 a release or a step is missing, or Ctrl-C has
-ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 everything was measured; 3 a release or a step is missing, or Ctrl-C has
+ended it; 1 an error; 2 a wrong request. Of --nightly: 0 no change; 4 changed; 5
+undecided, too few runs of the newest release; 3 a release is newly missing.";
 
 /// Lines of kernels, release by release: where they change, and why
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Series {
     /// The lines: kernels that `punctual kernel list` shows, such as debian-6.12-rt
-    #[arg(required = true, value_name = "LINE")]
+    #[arg(
+        value_name = "LINE",
+        required_unless_present = "source",
+        conflicts_with = "source"
+    )]
     lines: Vec<String>,
+    #[command(flatten)]
+    tagged: TaggedArgs,
     /// What is measured: a suite that `punctual list suites` shows, or a TOML file
     /// [default: series, where neither --probe nor --program is named]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
     #[command(flatten)]
     probes: ProbeArgs,
-    /// Leave out releases before this version (6.12.90)
-    #[arg(long, value_name = "VERSION")]
-    since: Option<String>,
-    /// Leave out releases after this version
-    #[arg(long, value_name = "VERSION")]
-    until: Option<String>,
     /// How many changes of each line are explained
     #[arg(long, value_name = "N", default_value_t = 3)]
     explain: usize,
@@ -71,6 +84,14 @@ pub struct Series {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Report only what FILE does not list yet, and list it there: end with 4 if something
+    /// changed, and only then write the page and the mail; with 5 if the newest release has too
+    /// few runs; with 3 if a release is newly missing; else with 0. A first run makes FILE
+    #[arg(long, value_name = "FILE")]
+    nightly: Option<PathBuf>,
+    /// Write a mail for a list to FILE if something changed: plain text, 25 lines at most
+    #[arg(long, value_name = "FILE", requires = "nightly")]
+    mail: Option<PathBuf>,
     /// Write each run's figures to FILE, as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -81,37 +102,90 @@ pub struct Series {
     measure: MeasureArgs,
 }
 
+/// The releases that are measured, and those that cannot be had.
+#[derive(Default)]
+struct Wanted {
+    /// Those of each line in their order.
+    ids: Vec<String>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Wanted {
+    fn leave_out(&mut self, kernel: &str, why: &dyn Display, is_newest: bool) {
+        let one = LeftOut {
+            kernel: kernel.to_owned(),
+            why: why.to_string(),
+            is_newest,
+        };
+        say!("{one}");
+        self.left_out.push(one);
+    }
+}
+
 impl Series {
     /// Does it.
     pub fn run(mut self) -> Result<ExitStatus> {
-        for file in [&self.report, &self.csv] {
+        for file in [&self.report, &self.csv, &self.mail, &self.nightly] {
             output::check_file(file.as_deref())?;
         }
+        let told = self.nightly.as_deref().map(told::read).transpose()?;
         let what = self.probes.with_or(self.suite.as_deref(), "series");
         self.measure.check()?;
         self.measure.check_unnamed("a series")?;
         let suite = self.measure.suite(&what)?;
         let plans = self.measure.plans(&suite, None)?;
-        let (kernels, left_out) = self.kernels()?;
-        self.measure.take(kernels);
+        let Some(wanted) = self.kernels()? else {
+            return Ok(ExitStatus::Incomplete);
+        };
+        self.measure.take(wanted.ids);
         let prepared = self.measure.prepare(&what, &suite)?;
         let mut results = prepared.measure(&plans)?;
         let is_watched = prepared.watch(&self.watch, &mut results.runs)?;
         let is_whole = !results.is_interrupted() && is_watched;
         let runs = self.in_order(results.runs);
-        let mut found = lines(&runs, &Rule::default());
+        let rule = Rule::default();
+        let mut found = lines(&runs, &rule);
+        let is_of = |one: &LeftOut, line: &Line| {
+            let name = one.kernel.split('@').next();
+            name == Some(kernel_of(&line.name))
+        };
         for line in &mut found {
-            let is_own = |why: &&String| why.starts_with(&format!("{}@", kernel_of(&line.name)));
-            line.left_out = left_out.iter().filter(is_own).cloned().collect();
+            let own = wanted.left_out.iter().filter(|one| is_of(one, line));
+            line.left_out = own.cloned().collect();
         }
+        let is_lost = |one: &LeftOut| !found.iter().any(|line| is_of(one, line));
+        let has_lost_line = wanted.left_out.iter().any(is_lost);
+        // What is half measured is no news.
+        let told = told.filter(|_| is_whole);
+        let news = told.as_ref().map(|told| News::of(&found, told, &rule));
         if is_whole {
-            for line in &mut found {
-                self.explain(line, &runs)?;
+            for (number, line) in found.iter_mut().enumerate() {
+                let is_asked = |row, at| match &news {
+                    None => true,
+                    Some(news) => news
+                        .changes
+                        .iter()
+                        .any(|one| (one.line, one.row, one.releases.1) == (number, row, at)),
+                };
+                self.explain(line, &runs, &is_asked)?;
             }
         }
-        self.show(&found, &runs)?;
+        self.show(&found, news.as_ref(), &runs)?;
+        if let (Some(path), Some(mut told), Some(news)) = (&self.nightly, told, news) {
+            // What nobody was told is told the next time.
+            told.add(&found);
+            told::write(path, &told)?;
+            return Ok(match news.standing() {
+                Standing::Changed => ExitStatus::Unfit,
+                Standing::Missing => ExitStatus::Incomplete,
+                // Nothing at all was measured of it.
+                _ if has_lost_line => ExitStatus::Incomplete,
+                Standing::Undecided => ExitStatus::Undecided,
+                Standing::Unchanged => ExitStatus::Done,
+            });
+        }
         let has_gaps = |line: &Line| line.releases.iter().any(|one| !one.gaps.is_empty());
-        let is_all = left_out.is_empty() && !found.iter().any(has_gaps);
+        let is_all = wanted.left_out.is_empty() && !found.iter().any(has_gaps);
         Ok(if is_whole && is_all {
             ExitStatus::Done
         } else {
@@ -119,44 +193,38 @@ impl Series {
         })
     }
 
-    /// The ids of all releases, those of each line in their order; and which of them cannot be
-    /// had, with the reasons.
-    fn kernels(&self) -> Result<(Vec<String>, Vec<String>)> {
+    /// All releases, those of each line in their order; `None` where Ctrl-C has ended a build.
+    fn kernels(&self) -> Result<Option<Wanted>> {
+        let mut wanted = Wanted::default();
+        if let Some(tagged) = self.tagged.tagged()? {
+            for (one, left) in tagged.iter().zip((0..tagged.len()).rev()) {
+                match self.tagged.build(one)? {
+                    None => return Ok(None),
+                    Some(Ok(())) => wanted.ids.push(one.id.clone()),
+                    Some(Err(why)) => wanted.leave_out(&one.id, &why, left == 0),
+                }
+            }
+        }
         let say = &mut |message: &str| {
             if !self.measure.quiet {
                 say!("{message}");
             }
         };
-        let (mut ids, mut left_out) = (Vec::new(), Vec::new());
         for line in &self.lines {
             let releases = catalog()?.releases(line, say)?;
-            let all: Vec<&str> = releases.iter().map(|one| one.id.as_str()).collect();
-            let place = |version: &Option<String>, option| {
-                let version = version.as_deref();
-                version.map(|one| places(&all, one, option)).transpose()
-            };
-            let from = place(&self.since, "--since")?.map_or(0, |places| places[0]);
-            let to = place(&self.until, "--until")?;
-            let to = to.map_or(all.len() - 1, |places| places[places.len() - 1]);
-            if from > to {
-                let wrong = "--since is later than --until: no release is left";
-                return Err(UsageError(wrong.into()).into());
-            }
-            for release in &releases[from..=to] {
+            let releases = self.tagged.between(releases, |one| &one.id)?;
+            for (release, left) in releases.iter().zip((0..releases.len()).rev()) {
                 match catalog()?.ensure(&release.id, say) {
-                    Ok(_) => ids.push(release.id.clone()),
-                    Err(why) => {
-                        let why = format!("{}: {why}", release.id);
-                        say(&why);
-                        left_out.push(why);
-                    }
+                    Ok(_) => wanted.ids.push(release.id.clone()),
+                    Err(why) => wanted.leave_out(&release.id, &why, left == 0),
                 }
             }
         }
-        if ids.is_empty() {
-            anyhow::bail!("none of the releases can be had: {}", left_out.join("; "));
+        if wanted.ids.is_empty() {
+            let why: Vec<String> = wanted.left_out.iter().map(ToString::to_string).collect();
+            anyhow::bail!("none of the releases can be had: {}", why.join("; "));
         }
-        Ok((ids, left_out))
+        Ok(Some(wanted))
     }
 
     /// Runs in the order of lines and releases, whoever was ready first.
@@ -165,12 +233,17 @@ impl Series {
         runs
     }
 
-    /// Explains a line's largest changes, as far as Ctrl-C allows.
-    fn explain(&self, line: &mut Line, runs: &[Run]) -> Result<()> {
+    /// Explains a line's largest changes of those that are asked for, as far as Ctrl-C allows.
+    fn explain(
+        &self,
+        line: &mut Line,
+        runs: &[Run],
+        is_asked: &dyn Fn(usize, usize) -> bool,
+    ) -> Result<()> {
         let replay = ReplayArgs::quiet(self.measure.quiet);
         let cancel = interrupt::flag()?;
         let count = if self.no_explain { 0 } else { self.explain };
-        for question in questions(line, count) {
+        for question in questions(line, count, is_asked) {
             let Some(why) = replay.why(question.row, &question.asked, runs, cancel) else {
                 break;
             };
@@ -179,14 +252,27 @@ impl Series {
         Ok(())
     }
 
-    fn show(&self, found: &[Line], runs: &[Run]) -> Result<()> {
-        let (json, text) = (|| series_json(found), |width| series_text(found, width));
-        output::print_result(self.json, json, text)?;
+    /// Prints and writes what is asked for; in a nightly job page and mail only where something
+    /// changed.
+    fn show(&self, found: &[Line], news: Option<&News>, runs: &[Run]) -> Result<()> {
+        let json = || series_json(found, news);
+        output::print_result(self.json, json, |width| series_text(found, news, width))?;
         if let Some(path) = &self.csv {
             fs::write(path, series_csv(found)).with_context(|| path.display().to_string())?;
         }
-        if let Some(path) = &self.report {
-            output::write_page(&series_page(found, runs, &documents::all()?), path)?;
+        let is_told = self.nightly.is_none() || news.is_some_and(News::is_changed);
+        if let Some(path) = self.report.as_ref().filter(|_| is_told) {
+            let page = series_page(found, news, runs, &documents::all()?);
+            output::write_page(&page, path)?;
+        }
+        let page = self
+            .report
+            .as_ref()
+            .and_then(|path| path.file_name()?.to_str());
+        let source = self.tagged.words();
+        let mail = news.and_then(|news| mail_of_series(found, news, runs, &source, page));
+        if let (Some(path), Some(mail)) = (&self.mail, mail) {
+            fs::write(path, mail.text()).with_context(|| path.display().to_string())?;
         }
         Ok(())
     }

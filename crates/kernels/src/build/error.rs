@@ -16,6 +16,49 @@ pub enum BuildError {
         "{0}: expected the source of a Linux kernel: a directory with its Makefile and Kconfig, or a package of Debian's such as linux-source-6.12"
     )]
     NoSource(String),
+    /// The source is no repository.
+    #[error(
+        "{}: expected a repository of git, whose tags are built, found none", .0.display()
+    )]
+    NoRepository(PathBuf),
+    /// An end of a range of tags is no version.
+    #[error("{option}: expected a version such as v6.13-rc1, found {word}")]
+    NoVersion {
+        /// The option that names it.
+        option: &'static str,
+        /// What it says.
+        word: String,
+    },
+    /// No tag is left.
+    #[error(
+        "{}: none of its {count} tags of kernels is asked for: expected others of --tags, --since and --until; or fetch first (`git fetch --tags`)", .path.display()
+    )]
+    NoTags {
+        /// The repository.
+        path: PathBuf,
+        /// How many tags match the patterns.
+        count: usize,
+    },
+    /// There is a kernel of that name, and it is of another repository.
+    #[error(
+        "{id}: expected a kernel of {}, found one that was built from {other}: give these another name (--id)", .source_path.display()
+    )]
+    OtherTree {
+        /// The kernel.
+        id: String,
+        /// What is to be built.
+        source_path: PathBuf,
+        /// What it was built from.
+        other: String,
+    },
+    /// git cannot do something.
+    #[error("{}: git: {said}", .path.display())]
+    Git {
+        /// Where.
+        path: PathBuf,
+        /// What it says.
+        said: String,
+    },
     /// Who compiles cannot read it.
     #[error(
         "{}: expected a directory that {user} can read, since root compiles nothing: move it out of a closed directory, or give rights to read (`chmod a+rX`)", .path.display()
@@ -95,7 +138,14 @@ impl BuildError {
     /// Whether the fault is in what was asked for.
     pub fn is_request(&self) -> bool {
         match self {
-            Self::NoSource(_) | Self::Unclean(_) | Self::Config(_) | Self::Refused(_) => true,
+            Self::NoSource(_)
+            | Self::NoRepository(_)
+            | Self::NoVersion { .. }
+            | Self::NoTags { .. }
+            | Self::OtherTree { .. }
+            | Self::Unclean(_)
+            | Self::Config(_)
+            | Self::Refused(_) => true,
             Self::Kernel(error) => error.is_request(),
             _ => false,
         }
@@ -104,6 +154,11 @@ impl BuildError {
     /// Whether this source does not become a kernel, and another state of it may.
     pub fn is_of_source(&self) -> bool {
         matches!(self, Self::Failed { .. })
+    }
+
+    /// The same of a tag: it may also know an option not yet, or no more.
+    pub fn is_of_tag(&self) -> bool {
+        self.is_of_source() || matches!(self, Self::Refused(_))
     }
 
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {

@@ -139,11 +139,7 @@ fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError>
         return Ok(None);
     }
     let git = |words: &[&str]| -> Result<Option<Vec<u8>>, BuildError> {
-        let mut command = worker.command("git");
-        // Whoever compiles is not always the one to whom the tree belongs.
-        command.args(["-c", "core.fsmonitor=false", "-c"]);
-        command.arg(format!("safe.directory={}", path.display()));
-        let output = command.arg("-C").arg(path).args(words).output();
+        let output = worker.git(path).args(words).output();
         let output = output.map_err(BuildError::of_setpriv)?;
         Ok(output.status.success().then_some(output.stdout))
     };

@@ -48,6 +48,17 @@ pub(crate) fn check(worker: Worker) -> Result<(), BuildError> {
     })
 }
 
+/// The compiler and the linker, each with its version.
+pub(crate) fn versions(worker: Worker) -> Result<String, BuildError> {
+    let version = |program: &str| -> Result<String, BuildError> {
+        let output = worker.command(program).arg("--version").output();
+        let output = output.map_err(BuildError::of_setpriv)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().next().unwrap_or_default().to_owned())
+    };
+    Ok(format!("{}\n{}", version("gcc")?, version("ld")?))
+}
+
 /// A program in the PATH.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

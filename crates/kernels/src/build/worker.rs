@@ -63,6 +63,15 @@ impl Worker {
         command
     }
 
+    /// git in a directory, which belongs to whomever it may.
+    pub(crate) fn git(self, path: &Path) -> Command {
+        let mut command = self.command("git");
+        command.args(["-c", "core.fsmonitor=false", "-c"]);
+        command.arg(format!("safe.directory={}", path.display()));
+        command.arg("-C").arg(path);
+        command
+    }
+
     /// The directory of all builds: in the cache, or where the worker can reach it.
     pub(crate) fn root(self, cache: &Path) -> Result<PathBuf, BuildError> {
         fs::create_dir_all(cache).map_err(BuildError::at(cache))?;
@@ -142,6 +151,15 @@ impl Worker {
             return Ok(());
         }
         let error = io::Error::other(format!("{} cannot write it", self.name()));
+        Err(BuildError::at(path)(error))
+    }
+
+    /// Removes a file of a build, where there is one.
+    pub(crate) fn remove(self, path: &Path) -> Result<(), BuildError> {
+        if self.succeeds("rm", &["-f", "--"], path)? {
+            return Ok(());
+        }
+        let error = io::Error::other(format!("{} cannot remove it", self.name()));
         Err(BuildError::at(path)(error))
     }
 

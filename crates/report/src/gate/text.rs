@@ -145,11 +145,7 @@ fn usual(figure: &Judged, probe: &str) -> String {
 
 /// `4.15 → 4.66 µs`.
 pub(crate) fn arrow(figure: &Judged) -> String {
-    let (there, here) = (figure.there.to_string(), figure.here.to_string());
-    match (there.split_once(' '), here.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} → {here}"),
-        _ => format!("{there} → {here}"),
-    }
+    crate::text::arrow(figure.there, figure.here)
 }
 
 /// `, 5 of 5 seeds`: of what is higher.

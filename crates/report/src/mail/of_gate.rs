@@ -171,7 +171,7 @@ fn figures(row: &Row) -> String {
 /// Which functions are to blame, as far as somebody looked; that nobody did, where it got worse.
 fn blame(one: &Gated, at: usize, row: &Row) -> Vec<String> {
     match one.why.as_ref().filter(|why| why.row == at) {
-        Some(why) => told_of(why, row),
+        Some(why) => told_of(why, row.decisive().map_or("worst", |figure| &figure.name)),
         None if row.standing == Standing::Worse && !names_function(row) => {
             vec![UNKNOWN.to_owned()]
         }
@@ -185,9 +185,9 @@ fn names_function(row: &Row) -> bool {
     own.any(|figure| figure.blame.is_some() || figure.of == Of::Function)
 }
 
-/// What stood in the way here and before, and what takes longer.
-fn told_of(why: &Why, row: &Row) -> Vec<String> {
-    let figure = row.decisive().map_or("worst", |figure| &figure.name);
+/// What stood in the way here and before, of the sample that stands for a figure; and what takes
+/// longer.
+pub(super) fn told_of(why: &Why, figure: &str) -> Vec<String> {
     let longer = longer_functions(why);
     let mut all = Vec::new();
     if !longer.is_empty() {

@@ -54,6 +54,52 @@ pub fn again(runs: &[&Run]) -> Again {
     }
 }
 
+/// How runs of kernels that are built of a repository's tags are repeated: by the line from one
+/// version to another; `source` asks for these kernels.
+pub(super) fn again_of_tags(runs: &[&Run], source: &[String], versions: [&str; 2]) -> Again {
+    let mut all = again(runs);
+    let Some(run) = runs.first() else {
+        return all;
+    };
+    let name = |word: &String| {
+        if word.starts_with('/') || word.starts_with('.') {
+            name_of(word).to_owned()
+        } else {
+            word.clone()
+        }
+    };
+    let mut words: Vec<String> = ["./demo", "series"].map(str::to_owned).to_vec();
+    words.extend(source.iter().map(name));
+    let ends = ["--since", versions[0], "--until", versions[1]];
+    words.extend(ends.map(str::to_owned));
+    let what: Vec<String> = what_words(run).iter().map(|word| here(word)).collect();
+    let is_suite = what.first().is_some_and(|word| !word.starts_with('-'));
+    words.extend(is_suite.then(|| "--suite".to_owned()));
+    words.extend(what);
+    words.extend(without_version(option_words(run)));
+    let seeds = distinct(runs.iter().map(|run| run.seed));
+    words.extend(seed_words(&seeds));
+    all.commands = vec![words];
+    all.needs = distinct(runs.iter().flat_map(|run| files(run)));
+    all.needs.push(of_source(source, versions));
+    all
+}
+
+/// What it takes to build them.
+fn of_source(source: &[String], versions: [&str; 2]) -> String {
+    let value = |option: &str| {
+        let at = source.iter().position(|word| word == option)?;
+        source.get(at + 1)
+    };
+    let tree = value("--source").map_or("", |path| name_of(path));
+    let [from, to] = versions;
+    let mut text = format!("{tree} there is a clone of Linux with the tags v{from} and v{to}.");
+    if let Some(file) = value("--config").filter(|word| word.contains('/')) {
+        text += &format!(" The sender has {}.", name_of(file));
+    }
+    text
+}
+
 impl Again {
     /// What a mail ends with; never more lines than a mail has room for.
     pub(super) fn lines(&self) -> Vec<String> {

@@ -345,3 +345,58 @@ fn a_judgement_tells_what_is_unfit_and_what_nobody_knows() {
     let mail = mail_of_judgement(&judgement, &stories, &runs, Some("verdict.html"));
     assert_is(&mail, "unfit");
 }
+
+/// Four tags with five seeds each, of which the last takes longer by 500 ns.
+fn of_tags() -> Vec<Run> {
+    let mut all = Vec::new();
+    for (number, version) in ["6.12", "6.12.1", "6.13-rc1", "6.13-rc2"]
+        .iter()
+        .enumerate()
+    {
+        let kernel = format!("linux-debian-6.12-rt@{version}");
+        let by = if number < 3 { 0 } else { 500 };
+        let mut runs = runs(&format!("r{number}"), &kernel, &|_, value| value + by);
+        for run in &mut runs {
+            let origin = format!("built from /home/me/linux at v{version}, configuration of it");
+            fixtures::virtual_machine(run).origin = origin;
+            run.subject.boot = String::new();
+        }
+        all.extend(runs);
+    }
+    all
+}
+
+#[test]
+fn a_tag_that_changed_is_told_with_its_interval_function_and_how_to_build_both() {
+    use crate::series::{News, Told, lines};
+    let (rule, runs) = (punctual_judge::Rule::default(), of_tags());
+    let mut found = lines(&runs, &rule);
+    let news = News::of(&found, &Told::default(), &rule);
+    let row = news.changes[0].row;
+    let why = Why {
+        row,
+        here: story(&runs[15], "fill_pool (loop.c:41) [loop]", 4_100),
+        there: story(&runs[10], "fill_pool (loop.c:41) [loop]", 3_600),
+    };
+    found[0].rows[row].why.push((3, why));
+    let words = "--source /home/me/linux --config /home/me/rt.config --set HZ_1000=y";
+    let source: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    let mail = mail_of_series(&found, &news, &runs, &source, Some("page.html")).unwrap();
+    let text = checked(&mail);
+    for expected in [
+        "Subject: changed: timer",
+        " in 6.13-rc2\n",
+        "from 6.13-rc1 to 6.13-rc2",
+        "`fill_pool",
+        "./demo series --source linux --config rt.config --set HZ_1000=y",
+        "--since 6.13-rc1 --until",
+        "linux there is a clone of Linux with the tags v6.13-rc1 and",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+
+    let mut told = Told::default();
+    told.add(&found);
+    let news = News::of(&found, &told, &rule);
+    assert_eq!(mail_of_series(&found, &news, &runs, &source, None), None);
+}

@@ -6,7 +6,7 @@ use punctual_model::Run;
 use punctual_published::Document;
 
 use super::text::{gaps, head, levels_told, reasons};
-use super::{Line, Row};
+use super::{Line, News, Row};
 use crate::figure::by_release;
 use crate::gate::why_page;
 use crate::page::beneath;
@@ -18,11 +18,20 @@ const HOW: &str = "A dot is a run, a line the middle of a level. A change is wha
     both sides would not show in one of twenty such pages if all of them were exchangeable \
     (energy statistics, permutation of runs; over all figures of a line).";
 
-/// The page about lines of kernels; `runs` are all that they rest on.
-pub fn series_page(lines: &[Line], runs: &[Run], documents: &[Document]) -> String {
+/// The page about lines of kernels, with what is new where that is asked; `runs` are all that
+/// they rest on.
+pub fn series_page(
+    lines: &[Line],
+    news: Option<&News>,
+    runs: &[Run],
+    documents: &[Document],
+) -> String {
     let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
     let title = format!("Punctual: {}, release by release", names.join(" and "));
-    let lead = html! { @for line in lines { p.lead { (head(line)) } } };
+    let lead = html! {
+        @for line in lines { p.lead { (head(line)) } }
+        @if let Some(news) = news { @for said in news.sentences(lines) { p { (said) } } }
+    };
     let mut chapters = vec![Chapter::new(
         "Release by release",
         html! {

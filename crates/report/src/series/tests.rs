@@ -49,7 +49,7 @@ fn a_change_is_found_named_and_asked_about() {
         panic!("{worst:?}")
     };
     assert_eq!((before.releases, after.releases), ((0, 3), (4, 7)));
-    let [question] = &questions(line, 9)[..] else {
+    let [question] = &questions(line, 9, &|_, _| true)[..] else {
         panic!("one question")
     };
     // Of three runs each the middle one.
@@ -65,7 +65,7 @@ fn all_forms_say_the_same() {
     runs[5].state = State::Failed;
     runs[5].error = Some("it did not boot".into());
     let found = lines(&runs, &Rule::default());
-    let text = series_text(&found, 80);
+    let text = series_text(&found, None, 80);
     assert_has(
         &text,
         &[
@@ -88,12 +88,12 @@ fn all_forms_say_the_same() {
         let text = include_str!("../../../../docs/schema/series-1.json");
         crate::schema::check("series-1.json", text, value)
     };
-    let json = series_json(&found);
+    let json = series_json(&found, None);
     schema(&json).unwrap();
     let mut broken = json.clone();
     broken["lines"][0]["figures"][0]["values"][0][0]["ns"] = "7".into();
     assert!(schema(&broken).is_err());
-    let page = series_page(&found, &runs, &[]);
+    let page = series_page(&found, None, &runs, &[]);
     assert_has(&page, &["release by release", "<svg", "6.12.50"]);
     // What changed is seen at once, what did not when it is asked for.
     let folded = page.find("<details>").unwrap();
@@ -101,6 +101,115 @@ fn all_forms_say_the_same() {
     assert!(at("timer, stress, cpu0: worst") < folded);
     assert!(at("timer, stress, cpu0: median") > folded);
     assert_has(&page, &["What did not change <span>1 figure</span>"]);
+}
+
+/// The first of these runs, as if more releases were still to come.
+fn until(runs: &[Run], releases: usize) -> Vec<Line> {
+    lines(&runs[..3 * releases], &Rule::default())
+}
+
+#[test]
+fn what_is_new_is_told_once() {
+    let rule = Rule::default();
+    let runs = runs();
+    let mut told = Told::default();
+    // A first night tells nothing of changes before the newest release.
+    let all = until(&runs, 8);
+    let news = News::of(&all, &told, &rule);
+    assert_eq!(news.standing(), Standing::Unchanged, "{news:?}");
+    told.add(&all);
+    assert_eq!(told.lines.len(), 1);
+
+    // Told from the beginning, the change is news when it is seen, and only then.
+    let mut told = Told::default();
+    let mut standings = Vec::new();
+    for releases in 2..=8 {
+        let now = until(&runs, releases);
+        let news = News::of(&now, &told, &rule);
+        let of: Vec<usize> = news.changes.iter().map(|one| one.releases.1).collect();
+        standings.push((releases, news.standing(), of));
+        let text = toml::to_string(&told).unwrap();
+        assert_eq!(toml::from_str::<Told>(&text).unwrap(), told);
+        told.add(&now);
+    }
+    let changed: Vec<_> = standings
+        .iter()
+        .filter(|one| one.1 == Standing::Changed)
+        .collect();
+    assert_eq!(changed.len(), 1, "{standings:?}");
+    assert_eq!(changed[0].2, [4], "{standings:?}");
+    // Too few runs are no pass: three of two releases tell nothing, where they differ.
+    assert_eq!(standings[0].1, Standing::Undecided, "{standings:?}");
+    assert_eq!(standings[6].1, Standing::Unchanged, "{standings:?}");
+}
+
+#[test]
+fn a_change_since_the_newest_release_is_news_even_on_the_first_night() {
+    let mut runs = runs();
+    for run in &mut runs {
+        let release: usize = run.id[1..].parse::<usize>().unwrap().div_ceil(3);
+        // Candidates of what comes after the third release.
+        let version = if release > 3 {
+            format!("6.13-rc{}", release - 3)
+        } else {
+            format!("6.12.{release}")
+        };
+        run.subject.kernel = format!("linux-mine@{version}");
+        run.subject.name.clone_from(&run.subject.kernel);
+    }
+    let found = lines(&runs, &Rule::default());
+    let versions: Vec<&str> = found[0].releases.iter().map(|one| &*one.version).collect();
+    assert_eq!(versions[2..5], ["6.12.3", "6.13-rc1", "6.13-rc2"]);
+    let news = News::of(&found, &Told::default(), &Rule::default());
+    assert_eq!(news.standing(), Standing::Changed);
+    let [change] = &news.changes[..] else {
+        panic!("{news:?}")
+    };
+    assert!(change.is_higher());
+    let sentence = change.sentence(&found[0]);
+    assert_has(
+        &sentence,
+        &[
+            "7.02 → 14.0 µs, 2.00× (",
+            "from 6.13-rc1 to 6.13-rc2, p 0.0005",
+        ],
+    );
+    let text = series_text(&found, Some(&news), 80);
+    assert_has(&text, &["Since last time: changed.", "from 6.13-rc1 to"]);
+    let json = series_json(&found, Some(&news));
+    let schema = include_str!("../../../../docs/schema/series-1.json");
+    crate::schema::check("series-1.json", schema, &json).unwrap();
+    let change = &json["news"]["changes"][0];
+    assert_eq!(
+        (&change["from"], &change["to"]),
+        (&"6.13-rc1".into(), &"6.13-rc2".into())
+    );
+    let page = series_page(&found, Some(&news), &runs, &[]);
+    assert_has(
+        &page,
+        &["Since last time: changed.", "from 6.13-rc1 to 6.13-rc2"],
+    );
+}
+
+#[test]
+fn a_release_that_is_missing_is_told_once_and_the_newest_each_time() {
+    let rule = Rule::default();
+    let mut found = until(&runs(), 4);
+    let left_out = |is_newest| LeftOut {
+        kernel: "debian-6.12-rt@6.12.48-1".into(),
+        why: "it does not compile".into(),
+        is_newest,
+    };
+    for (is_newest, then) in [(false, Standing::Unchanged), (true, Standing::Missing)] {
+        found[0].left_out = vec![left_out(is_newest)];
+        let mut told = Told::default();
+        told.add(&until(&runs(), 4));
+        let news = News::of(&found, &told, &rule);
+        assert_eq!(news.standing(), Standing::Missing, "{news:?}");
+        assert_has(&news.missing[0], &["6.12.48-1: it does not compile"]);
+        told.add(&found);
+        assert_eq!(News::of(&found, &told, &rule).standing(), then);
+    }
 }
 
 #[test]

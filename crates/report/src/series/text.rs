@@ -3,13 +3,13 @@
 
 use punctual_model::Nanos;
 
-use super::{Level, Line, Row};
+use super::{Level, Line, News, Row};
 use crate::gate::{Why, why_text};
 use crate::text::{clean, counted, exact, span, times, wrap};
 
-/// Each line with its changes; no line of text longer than `width`, but for tables of
-/// functions.
-pub fn series_text(lines: &[Line], width: usize) -> String {
+/// Each line with its changes, then what is new, where that is asked; no line of text longer than
+/// `width`, but for tables of functions.
+pub fn series_text(lines: &[Line], news: Option<&News>, width: usize) -> String {
     let mut text = Vec::new();
     for line in lines {
         text.extend(wrap(&clean(&head(line)), "", "  ", width));
@@ -41,6 +41,9 @@ pub fn series_text(lines: &[Line], width: usize) -> String {
             text.extend(why_text(why, width).trim_end().lines().map(str::to_owned));
             text.push(String::new());
         }
+    }
+    for said in news.iter().flat_map(|news| news.sentences(lines)) {
+        text.extend(wrap(&clean(&said), "", "  ", width));
     }
     text.join("\n") + "\n"
 }

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The files of a tag, in a work tree of our own: the user's is left as it is.
+//!
+//! ```text
+//! ROOT/tags/NAME-DIGEST/        of one repository, whose objects it borrows
+//! ROOT/tags/NAME-DIGEST.lock    held while a kernel of it is built
+//! ```
+//!
+//! It is kept from tag to tag: only files that differ are written, so only these are compiled.
+
+use std::path::{Path, PathBuf};
+
+use super::error::BuildError;
+use super::source::SourceTree;
+use super::tags::Tag;
+use super::worker::{self, Worker};
+use super::{KEY_DIGITS, checksum};
+use crate::paths::Lock;
+
+/// A work tree with the files of one tag, as long as this lives.
+pub(crate) struct Checkout {
+    pub(crate) tree: SourceTree,
+    _lock: Lock,
+}
+
+impl Checkout {
+    /// That of a tag of the repository at `source`.
+    pub(crate) fn of(
+        tag: &Tag,
+        source: &Path,
+        root: &Path,
+        worker: Worker,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, BuildError> {
+        let base = root.join("tags");
+        worker::public_directory(&base)?;
+        let name = source.file_stem().unwrap_or_default().to_string_lossy();
+        let digest = checksum::of_bytes(source.as_os_str().as_encoded_bytes());
+        let name = format!("{name}-{}{}", &digest[..KEY_DIGITS], worker.mark());
+        let path = base.join(&name);
+        let lock = base.join(format!("{name}.lock"));
+        let lock = if let Some(lock) = Lock::try_acquire(&lock).map_err(BuildError::at(&lock))? {
+            lock
+        } else {
+            progress(&format!("{name}: waiting for another punctual"));
+            Lock::acquire(&lock).map_err(BuildError::at(&lock))?
+        };
+        worker.directory(&path)?;
+        let git = |words: &[&str]| told(worker, &path, words);
+        git(&["init", "--quiet", "--template="])?;
+        let objects = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--git-path",
+            "objects",
+        ];
+        let objects = told(worker, source, &objects)?;
+        let borrowed = path.join(".git/objects/info");
+        worker.directory(&borrowed)?;
+        worker.write(&borrowed.join("alternates"), &objects)?;
+        // One of git's that was killed leaves it, and there is no other git here.
+        worker.remove(&path.join(".git/index.lock"))?;
+        progress(&format!("{}: checking out {}", source.display(), tag.name));
+        git(&["checkout", "--quiet", "--force", "--detach", &tag.commit])?;
+        let tree = SourceTree {
+            path,
+            identity: tag.identity.clone(),
+            described: format!("{} at {}", source.display(), tag.name),
+        };
+        Ok(Self { tree, _lock: lock })
+    }
+}
+
+/// What git prints there; what it complains of is an error.
+fn told(worker: Worker, path: &Path, words: &[&str]) -> Result<String, BuildError> {
+    let output = worker.git(path).args(words).output();
+    let output = output.map_err(BuildError::of_setpriv)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let path = PathBuf::from(path);
+    Err(BuildError::Git { path, said })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+
+    use super::*;
+    use crate::build::tags::tags;
+
+    /// A repository with three tags, each of which has another file; and its work tree has
+    /// changes of the user's.
+    fn repository(path: &Path) {
+        let script = "set -e; git init -q .; git config user.name a; git config user.email a@b\n\
+            for tag in v6.13-rc1 v6.13 v6.12; do\n\
+                echo $tag >Makefile; git add .; git commit -qm $tag\n\
+                case $tag in v6.13) git tag -m message $tag;; *) git tag $tag;; esac\n\
+            done; echo mine >Makefile\n";
+        let mut command = Command::new("sh");
+        let output = command.args(["-c", script]).current_dir(path).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    #[test]
+    fn each_tag_has_its_files_and_the_users_tree_is_left_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(directory.path(), open).unwrap();
+        let source = directory.path().join("linux");
+        let root = directory.path().join("root");
+        fs::create_dir(&source).unwrap();
+        repository(&source);
+        let word = source.to_str().unwrap();
+        let all = tags(word, &[], Some("6.12"), None).unwrap();
+        let names: Vec<&str> = all.iter().map(|tag| &*tag.name).collect();
+        assert_eq!(names, ["v6.12", "v6.13-rc1", "v6.13"]);
+        let worker = Worker::new();
+        for tag in all.iter().chain(&all[..1]) {
+            let out = Checkout::of(tag, &source, &root, worker, &mut |_| ()).unwrap();
+            let text = fs::read_to_string(out.tree.path.join("Makefile")).unwrap();
+            assert_eq!(text.trim(), tag.name);
+            assert_eq!(out.tree.identity, tag.identity);
+            // What a killed git has left is in nobody's way.
+            worker
+                .write(&out.tree.path.join(".git/index.lock"), "")
+                .unwrap();
+        }
+        // It is what a work tree of that commit is: neither is built again for the other.
+        git(&source, &["checkout", "-q", "--force", "v6.13"]);
+        let path = source.to_str().unwrap();
+        fs::write(source.join("Kconfig"), "").unwrap();
+        git(
+            &source,
+            &["rm", "-q", "--cached", "Kconfig", "--ignore-unmatch"],
+        );
+        fs::write(source.join(".git/info/exclude"), "Kconfig\n").unwrap();
+        let found = crate::build::source::find(path, &root, &root, worker, &mut |_| ());
+        assert_eq!(found.unwrap().identity, all[2].identity);
+
+        for (patterns, since, until, left) in [
+            (&["v6.13*"][..], None, None, 2),
+            (&["v6.12", "v6.13"], None, None, 2),
+            (&[], Some("v6.13-rc1"), Some("v6.13-rc9"), 1),
+            (&[], None, Some("6.12.99"), 1),
+        ] {
+            let patterns: Vec<String> = patterns.iter().map(|one| (*one).to_owned()).collect();
+            let found = tags(word, &patterns, since, until).unwrap();
+            assert_eq!(found.len(), left, "{patterns:?} {since:?} {until:?}");
+        }
+        for (since, expected) in [
+            ("v6.14", "3 tags"),
+            (
+                "newest",
+                "--since: expected a version such as v6.13-rc1, found newest",
+            ),
+        ] {
+            let error = tags(word, &[], Some(since), None).unwrap_err();
+            assert!(
+                error.is_request() && error.to_string().contains(expected),
+                "{error}"
+            );
+        }
+        let none = tags("/nowhere", &[], None, None).unwrap_err().to_string();
+        assert!(none.contains("expected a repository of git"), "{none}");
+    }
+
+    fn git(path: &Path, words: &[&str]) {
+        let output = Command::new("git").arg("-C").arg(path).args(words).output();
+        assert!(output.unwrap().status.success());
+    }
+}

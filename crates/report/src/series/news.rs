@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is new in lines that were told before: for a job that runs each night.
+
+use std::fmt;
+
+use punctual_judge::{Comparison, Rule, compare, could_change_last};
+use serde::{Deserialize, Serialize};
+
+use super::{Level, Line, OfRun, Row, level_of_each};
+use crate::text::{arrow, counted, times};
+
+/// What was told of lines, so that it is not told again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Told {
+    /// Each line.
+    #[serde(default, rename = "line")]
+    pub lines: Vec<ToldLine>,
+}
+
+/// What was told of one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToldLine {
+    /// The line.
+    pub name: String,
+    /// Which figures changed, in which release.
+    #[serde(default)]
+    pub changes: Vec<String>,
+    /// Which releases could not be had, or not be measured.
+    #[serde(default)]
+    pub missing: Vec<String>,
+}
+
+/// What came of a night.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing changed that was not told before.
+    Unchanged,
+    /// The newest release has too few runs to show whether it differs.
+    Undecided,
+    /// A release that is new, or the newest, could not be measured.
+    Missing,
+    /// Something changed.
+    Changed,
+}
+
+impl Standing {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unchanged => "no change",
+            Self::Undecided => "undecided",
+            Self::Missing => "incomplete",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is new.
+#[derive(Debug)]
+pub struct News {
+    /// What changed, the largest change first.
+    pub changes: Vec<Change>,
+    /// Figures of a newest release of which too few runs are there: their lines and rows.
+    pub undecided: Vec<(usize, usize)>,
+    /// Releases that could not be had, or not be measured, with the reasons.
+    pub missing: Vec<String>,
+}
+
+/// A change that was not told before.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The number of its line.
+    pub line: usize,
+    /// The number of its row.
+    pub row: usize,
+    /// The last release before it, and the first with it, by their numbers.
+    pub releases: (usize, usize),
+    /// The releases before it, and those since.
+    pub levels: [Level; 2],
+    /// The runs since against those before.
+    pub compared: Comparison,
+}
+
+impl Change {
+    /// How many times as large or as small it became.
+    fn size(&self) -> f64 {
+        let [before, after] = self.levels.map(|level| level.middle.0.max(1) as f64);
+        (after / before).ln().abs()
+    }
+
+    /// Whether it takes longer now, or more is done.
+    pub fn is_higher(&self) -> bool {
+        self.levels[1].middle > self.levels[0].middle
+    }
+
+    /// `2.38 → 5.38 µs, 2.26× (2.25 to 2.27), from 6.12.3 to 6.12.4, p 0.0005`.
+    pub fn sentence(&self, line: &Line) -> String {
+        let [before, after] = self.levels;
+        let ratio = self.compared.ratio.map_or(String::new(), |ratio| {
+            let range = ratio.bounds.map_or(String::new(), |(low, high)| {
+                let [low, high] = [low, high].map(|bound| times(bound).replace('×', ""));
+                format!(" ({low} to {high})")
+            });
+            format!(", {}{range}", times(ratio.estimate))
+        });
+        let (from, to) = self.releases;
+        let [from, to] = [from, to].map(|at| &line.releases[at].version);
+        let p = after
+            .change
+            .map_or(String::new(), |change| format!(", p {:.4}", change.p));
+        let arrow = arrow(before.middle, after.middle);
+        format!("{arrow}{ratio}, from {from} to {to}{p}")
+    }
+}
+
+impl News {
+    /// What is new in these lines: changes that were not told before, the newest releases of
+    /// which too few runs tell, and releases that are missing and were not told, or are the
+    /// newest. Of a line that was never told, changes before its newest release that is no
+    /// candidate are no news.
+    pub fn of(lines: &[Line], told: &Told, rule: &Rule) -> Self {
+        let mut news = Self {
+            changes: Vec::new(),
+            undecided: Vec::new(),
+            missing: Vec::new(),
+        };
+        for (number, line) in lines.iter().enumerate() {
+            let told = told.lines.iter().find(|one| one.name == line.name);
+            let is_known = |(row, at): (&Row, usize)| match told {
+                Some(told) => told.changes.contains(&key(line, row, at)),
+                None => at < newest_final(line),
+            };
+            for (at, row) in line.rows.iter().enumerate() {
+                let changes = changes(number, at, row, rule);
+                let new = changes
+                    .into_iter()
+                    .filter(|one| !is_known((row, one.releases.1)));
+                news.changes.extend(new);
+                if is_undecided(row, level_of_each(rule, line.rows.len())) {
+                    news.undecided.push((number, at));
+                }
+            }
+            let is_new = |release: &str| {
+                told.is_none_or(|told| !told.missing.iter().any(|one| one == release))
+            };
+            let missing = missing(line).into_iter();
+            let missing = missing.filter(|one| one.is_newest || is_new(&one.release));
+            news.missing.extend(missing.map(|one| one.why));
+        }
+        news.changes
+            .sort_by(|one, other| other.size().total_cmp(&one.size()));
+        news
+    }
+
+    /// Whether something changed.
+    pub fn is_changed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// What came of it.
+    pub fn standing(&self) -> Standing {
+        if self.is_changed() {
+            Standing::Changed
+        } else if !self.missing.is_empty() {
+            Standing::Missing
+        } else if !self.undecided.is_empty() {
+            Standing::Undecided
+        } else {
+            Standing::Unchanged
+        }
+    }
+
+    /// What it is, sentence by sentence.
+    pub fn sentences(&self, lines: &[Line]) -> Vec<String> {
+        let mut said = vec![format!("Since last time: {}.", self.standing())];
+        said.extend(self.changes.iter().map(|one| {
+            let line = &lines[one.line];
+            let title = line.rows[one.row].title();
+            format!("{}: {title} {}.", line.name, one.sentence(line))
+        }));
+        for (number, line) in lines.iter().enumerate() {
+            let own = self.undecided.iter().filter(|one| one.0 == number).count();
+            if let Some(newest) = line.releases.last().filter(|_| own > 0) {
+                let figures = counted(own, "figure");
+                said.push(format!(
+                    "{} {}: too few runs to tell whether {figures} changed: expected more seeds \
+                     (--seeds), or more releases before it.",
+                    line.name, newest.version
+                ));
+            }
+        }
+        said.extend(
+            self.missing
+                .iter()
+                .map(|why| format!("Not measured: {why}.")),
+        );
+        said
+    }
+}
+
+impl Told {
+    /// All of it, now that these lines are told, too. Lines that are not among them are kept.
+    pub fn add(&mut self, lines: &[Line]) {
+        for line in lines {
+            self.lines.retain(|one| one.name != line.name);
+            let of_row = |row: &Row| -> Vec<String> {
+                row.changes
+                    .iter()
+                    .map(|one| key(line, row, one.at))
+                    .collect()
+            };
+            self.lines.push(ToldLine {
+                name: line.name.clone(),
+                changes: line.rows.iter().flat_map(of_row).collect(),
+                missing: missing(line).into_iter().map(|one| one.release).collect(),
+            });
+        }
+    }
+}
+
+/// What tells one change from another, whatever comes to be measured later.
+fn key(line: &Line, row: &Row, at: usize) -> String {
+    format!("{}, {}", row.title(), line.releases[at].subject)
+}
+
+/// The number of the newest release that is no candidate of one; the first, where there is none.
+fn newest_final(line: &Line) -> usize {
+    let is_final = |one: &super::Release| {
+        let number = |part: &str| part.strip_prefix("rc")?.parse::<u32>().ok();
+        one.version.split('-').all(|part| number(part).is_none())
+    };
+    line.releases.iter().rposition(is_final).unwrap_or(0)
+}
+
+fn changes(line: usize, number: usize, row: &Row, rule: &Rule) -> Vec<Change> {
+    let levels = row.levels();
+    let pairs = levels.windows(2).filter_map(|pair| {
+        let [before, after] = pair else { return None };
+        after.change?;
+        let values = |level: &Level| -> Vec<f64> {
+            let (from, to) = level.releases;
+            let runs = row.values[from..=to].iter().flatten();
+            runs.map(|one| one.value.0 as f64).collect()
+        };
+        let (from, to) = before.releases;
+        let last = row.values[from..=to]
+            .iter()
+            .rposition(|one| !one.is_empty());
+        Some(Change {
+            line,
+            row: number,
+            releases: (from + last?, after.releases.0),
+            levels: [*before, *after],
+            compared: compare(&values(after), &values(before), rule),
+        })
+    });
+    pairs.collect()
+}
+
+/// Whether so few runs of the newest release are there that no change of it could be found,
+/// and not all is as it was.
+fn is_undecided(row: &Row, level: f64) -> bool {
+    let from = row.changes.last().map_or(0, |one| one.at);
+    let releases: Vec<&Vec<OfRun>> = row.values[from..].iter().collect();
+    let [before @ .., newest] = &releases[..] else {
+        return false;
+    };
+    let values =
+        |runs: &[OfRun]| -> Vec<_> { runs.iter().map(|one| (one.seed, one.value)).collect() };
+    let Some(last) = before.iter().rfind(|one| !one.is_empty()) else {
+        // It is where a change was found, or the only one that there is.
+        return false;
+    };
+    let counts: Vec<usize> = releases.iter().map(|one| one.len()).collect();
+    values(newest) != values(last) && !could_change_last(&counts, level)
+}
+
+/// A release that says nothing, or not all.
+struct Missing {
+    release: String,
+    why: String,
+    is_newest: bool,
+}
+
+fn missing(line: &Line) -> Vec<Missing> {
+    let left_out = line.left_out.iter().map(|one| Missing {
+        release: one.kernel.clone(),
+        why: one.to_string(),
+        is_newest: one.is_newest,
+    });
+    let is_newest =
+        |at| at + 1 == line.releases.len() && !line.left_out.iter().any(|one| one.is_newest);
+    let gaps = line.releases.iter().enumerate();
+    let gaps = gaps.filter(|(_, one)| !one.gaps.is_empty());
+    let gaps = gaps.map(|(at, one)| Missing {
+        release: one.subject.clone(),
+        why: format!("{}: {}", one.subject, one.gaps.join("; ")),
+        is_newest: is_newest(at),
+    });
+    left_out.chain(gaps).collect()
+}
