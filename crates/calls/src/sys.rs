@@ -42,9 +42,9 @@ pub enum What {
     Exit,
     /// All children killed, and waited for.
     Reap,
-    /// Entries for an io_uring.
+    /// Entries for an `io_uring`.
     Submit,
-    /// What an io_uring has done, taken.
+    /// What an `io_uring` has done, taken.
     Complete,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an io_uring is given to do, and what it has done.
+//! What an `io_uring` is given to do, and what it has done.
 //!
 //! All entries of a submission are equal: each is entry 0 of the ring, since a ring's array of
 //! indices begins with zeros, and nobody writes to it.
@@ -69,7 +69,7 @@ impl Mapped {
     fn counter(&self, field: usize) -> Option<&AtomicU32> {
         let offset = TOLD[field].load(Ordering::Relaxed) as usize;
         let is_told = TOLD[SQ_TAIL].load(Ordering::Relaxed) != 0;
-        if !is_told || !offset.is_multiple_of(4) || offset >= PAGE {
+        if !is_told || offset % 4 != 0 || offset >= PAGE {
             return None;
         }
         // SAFETY: it is in the first page, which lives as long as `self`; the kernel, too, reads and writes
