@@ -523,8 +523,8 @@ fn the_tags_of_a_repository_are_a_line_and_one_that_does_not_build_is_a_gap() {
             "expected a repository of git",
         ),
         (&["debian-6.12", "--full"], "name the repository"),
-        (&["debian-6.12", "--tags", "v6*"], "--source"),
-        (&[], "--source"),
+        (&["debian-6.12", "--tags", "v6*"], "name the repository"),
+        (&[], "<ID>"),
     ] {
         assert_ends(&series(words), 2, &[expected]);
     }

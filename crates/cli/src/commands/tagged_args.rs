@@ -19,12 +19,12 @@ pub struct TaggedArgs {
     #[arg(long, value_name = "DIR")]
     source: Option<String>,
     /// Only tags that match this pattern, as `git tag --list` has it: 'v6.13*' (may be repeated)
-    #[arg(long, value_name = "PATTERN", requires = "source")]
+    #[arg(long, value_name = "PATTERN")]
     tags: Vec<String>,
     #[command(flatten)]
     build: BuildArgs,
     /// NAME of the tags' kernels [default: after directory and configuration]
-    #[arg(long = "id", value_name = "NAME", requires = "source")]
+    #[arg(long = "id", value_name = "NAME")]
     name: Option<String>,
     /// Leave out releases before this version (6.12.90, v6.13-rc1)
     #[arg(long, value_name = "VERSION")]
@@ -38,9 +38,10 @@ impl TaggedArgs {
     /// The tags as releases, the oldest first; `None` where no repository is named.
     pub fn tagged(&self) -> Result<Option<Vec<Tagged>>> {
         let Some(order) = self.order() else {
-            if self.build.is_some() {
-                let wrong = "--config, --set and --full are for kernels that are built: name the \
-                             repository whose tags they are (--source DIR)";
+            // A line's name stands in place of --source, which nothing can require then.
+            if self.build.is_some() || !self.tags.is_empty() || self.name.is_some() {
+                let wrong = "--tags, --id, --config, --set and --full are for kernels that are \
+                             built: name the repository whose tags they are (--source DIR)";
                 return Err(UsageError(wrong.into()).into());
             }
             return Ok(None);
