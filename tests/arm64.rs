@@ -103,12 +103,9 @@ fn two_arm64_cpus_are_repeatable_and_explained() {
     }
     drop(load);
     let id = runs[0]["id"].as_str().unwrap();
-    let told = explain(&scratch, &[id, "--worst", "200"]);
-    assert_eq!(samples(&told).len(), 4 * 30 + 2 * 3 * 3);
+    let told = explain(&scratch, &[id, "--probe", "timer", "--worst", "20"]);
+    assert_eq!(samples(&told).len(), 20);
     samples(&told).iter().for_each(scope_cpus::check_turns);
-    let survey = as_json(&scratch, &["survey", id]);
-    assert_eq!(survey["digest_watched"], expected[0].1);
-    assert_eq!(survey["mended"], 0);
     let ended = scratch.run(&["bound", id]);
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
     assert_has(&ended.stderr, &["2 CPUs"]);

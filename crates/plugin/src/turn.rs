@@ -63,8 +63,8 @@ impl Registers {
             };
             let bases = |names: &&[&CStr]| names.iter().map(named).collect::<Option<Vec<_>>>();
             let Some(bases) = BASES.iter().find_map(bases) else {
-                let names = "neither gs_base and k_gs_base nor TPIDR_EL1";
-                return Err(format!("expected a register of each CPU, found {names}"));
+                let found = "neither gs_base and k_gs_base nor TPIDR_EL1";
+                return Err(format!("expected a register of each CPU, found {found}"));
             };
             Ok(Self {
                 read: function(c"qemu_plugin_read_register")?,
