@@ -426,21 +426,21 @@ fn the_tag_is_found_where_it_was_planted_and_told_once() {
     assert_eq!(night.mail(), None);
 
     tag("v6.12.10", &[COMMITS[4], PLANTED]);
-    let changed = night.ended(&["--json"]);
-    assert_eq!(changed.status, Some(4), "{}", changed.stderr);
+    let found = night.ended(&["--json"]);
+    assert_eq!(found.status, Some(4), "{}", found.stderr);
     // What was built and measured is neither built nor measured again.
     let compiled = [
         "nightly@6.12.10-rc1: compiling /",
         "nightly@6.12.10: compiling /",
     ];
-    assert_has(&changed.stderr, &compiled);
+    assert_has(&found.stderr, &compiled);
     assert_eq!(
-        changed.stderr.matches(": compiling /").count(),
+        found.stderr.matches(": compiling /").count(),
         2,
         "{}",
-        changed.stderr
+        found.stderr
     );
-    let found: Value = serde_json::from_str(&changed.stdout).expect("JSON");
+    let found: Value = serde_json::from_str(&found.stdout).expect("JSON");
     assert_eq!(found["news"]["standing"], "changed");
     let changes = found["news"]["changes"].as_array().expect("changes");
     let median = changes.iter().find(|one| one["figure"] == "median");

@@ -60,7 +60,7 @@ pub fn thousands(count: u64) -> String {
 }
 
 /// `4.15 → 4.66 µs`: a time before and after; a unit that both have stands once.
-pub fn arrow(there: impl ToString, here: impl ToString) -> String {
+pub fn arrow(there: Nanos, here: Nanos) -> String {
     let (there, here) = (there.to_string(), here.to_string());
     match (there.split_once(' '), here.split_once(' ')) {
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} → {here}"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a reader of a mail repeats what it tells, with a clone and nothing installed.
 
+use std::fmt::Write as _;
+
 use punctual_model::Run;
 use punctual_model::run::IMPORTED;
 
@@ -95,7 +97,7 @@ fn of_source(source: &[String], versions: [&str; 2]) -> String {
     let [from, to] = versions;
     let mut text = format!("{tree} there is a clone of Linux with the tags v{from} and v{to}.");
     if let Some(file) = value("--config").filter(|word| word.contains('/')) {
-        text += &format!(" The sender has {}.", name_of(file));
+        let _ = write!(text, " The sender has {}.", name_of(file));
     }
     text
 }
