@@ -418,7 +418,7 @@ fn the_tag_is_found_where_it_was_planted_and_told_once() {
     tag("v6.12.10-rc1", &COMMITS[3..4]);
     let broken = night.ended(&[]);
     let told = [
-        "Since last time: not wholly measured.",
+        "Since last time: incomplete.",
         "nightly@6.12.10-rc1: ",
         "half of a change",
     ];

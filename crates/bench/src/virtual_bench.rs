@@ -412,9 +412,12 @@ impl Session<'_> {
         }
         let mut process = Process::start(qemu, &arguments, environment, work.path())?;
         if self.machine.is_board_made_later() {
-            process.make_board(self.machine.cpus)?;
+            let mut made = process.make_board(self.machine.cpus);
             if memory == Memory::Resumed {
-                process.load_devices()?;
+                made = made.and_then(|()| process.load_devices());
+            }
+            if let Err(error) = made {
+                return Err(process.failed(error, work.path()));
             }
         }
         if self.on_cancel == Cancel::Keep && memory != Memory::Kept {

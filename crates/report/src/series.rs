@@ -205,12 +205,21 @@ fn line_of(column: &Column<'_>) -> String {
 fn releases(columns: &[&Column<'_>]) -> Vec<Release> {
     let kernels: Vec<&str> = columns.iter().map(|one| &*one.subject.kernel).collect();
     let gaps = |column: &&Column<'_>| {
-        let open = column
-            .runs
-            .iter()
-            .filter(|run| run.state != State::Finished);
-        open.map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)))
-            .collect()
+        let open = column.runs.iter().filter(|run| !run.is_whole());
+        open.flat_map(|run| {
+            let why = |why: String| format!("{} (seed {}): {why}", run.id, run.seed);
+            let ended = (run.state != State::Finished).then(|| fate(run));
+            let lacking = run
+                .unsupported
+                .iter()
+                .map(|one| format!("{}, {}: {}", one.probe, one.load, one.reason));
+            ended
+                .into_iter()
+                .chain(lacking)
+                .map(why)
+                .collect::<Vec<_>>()
+        })
+        .collect()
     };
     let release = |(column, version): (&&Column<'_>, String)| Release {
         subject: column.name.clone(),

@@ -137,15 +137,13 @@ impl Process {
                 qmp,
                 memory: None,
             }),
-            Err(error) => {
-                let _ = child.kill();
-                let status = child.wait().map_err(Error::at(directory))?;
-                Err(match error {
-                    QmpError::Closed => Error::exited(status, directory),
-                    error => error.into(),
-                })
-            }
+            Err(error) => Err(ended(&mut child, error, directory)),
         }
+    }
+
+    /// Why this one, which has not begun yet, cannot.
+    pub fn failed(mut self, error: QmpError, directory: &Path) -> Error {
+        ended(&mut self.child, error, directory)
     }
 
     /// From now on its guest, which has so many mebibytes, is seen to be where it is, and is
@@ -238,6 +236,16 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     let mut fields = after_name.split_whitespace().skip(11);
     let mut field = || fields.next()?.parse::<u64>().ok();
     Some(field()? + field()?)
+}
+
+/// Why a QEMU cannot begin: what it said last, where it has ended by itself.
+fn ended(child: &mut Child, error: QmpError, directory: &Path) -> Error {
+    let _ = child.kill();
+    match (child.wait(), error) {
+        (Ok(status), QmpError::Closed) => Error::exited(status, directory),
+        (Ok(_), error) => error.into(),
+        (Err(error), _) => Error::at(directory)(error),
+    }
 }
 
 impl Drop for Process {

@@ -50,9 +50,10 @@ is a gap with its reason. A change counts where the runs before and after it
 differ by more than chance makes them, over all figures of the line; the
 largest are explained, on both sides.
 
-Exit status: 0 everything was measured; 3 a release or a step is missing, or Ctrl-C has
-ended it; 1 an error; 2 a wrong request. Of --nightly: 0 no change; 4 changed; 5
-undecided, too few runs of the newest release; 3 a release is newly missing.";
+Exit status: 0 everything was measured; 3 a release or a step is missing, or
+Ctrl-C has ended it; 1 an error; 2 a wrong request. Of --nightly: 0 no change; 4 changed; 5
+undecided, too few runs of the newest release; 3 a release is newly missing, or
+the newest one is, or Ctrl-C has ended it.";
 
 /// Lines of kernels, release by release: where they change, and why
 #[derive(Debug, Args)]
@@ -157,7 +158,8 @@ impl Series {
         let has_lost_line = wanted.left_out.iter().any(is_lost);
         // What is half measured is no news.
         let told = told.filter(|_| is_whole);
-        let news = told.as_ref().map(|told| News::of(&found, told, &rule));
+        let mut news = told.as_ref().map(|told| News::of(&found, told, &rule));
+        let mut is_explained = is_whole;
         if is_whole {
             for (number, line) in found.iter_mut().enumerate() {
                 let is_asked = |row, at| match &news {
@@ -167,9 +169,10 @@ impl Series {
                         .iter()
                         .any(|one| (one.line, one.row, one.releases.1) == (number, row, at)),
                 };
-                self.explain(line, &runs, &is_asked)?;
+                is_explained &= self.explain(line, &runs, &is_asked)?;
             }
         }
+        news = news.filter(|_| is_explained);
         self.show(&found, news.as_ref(), &runs)?;
         if let (Some(path), Some(mut told), Some(news)) = (&self.nightly, told, news) {
             // What nobody was told is told the next time.
@@ -184,9 +187,11 @@ impl Series {
                 Standing::Unchanged => ExitStatus::Done,
             });
         }
-        let has_gaps = |line: &Line| line.releases.iter().any(|one| !one.gaps.is_empty());
+        let has_gaps = |line: &Line| {
+            line.rows.is_empty() || line.releases.iter().any(|one| !one.gaps.is_empty())
+        };
         let is_all = wanted.left_out.is_empty() && !found.iter().any(has_gaps);
-        Ok(if is_whole && is_all {
+        Ok(if is_explained && is_all {
             ExitStatus::Done
         } else {
             ExitStatus::Incomplete
@@ -233,23 +238,24 @@ impl Series {
         runs
     }
 
-    /// Explains a line's largest changes of those that are asked for, as far as Ctrl-C allows.
+    /// Explains a line's largest changes of those that are asked for; whether Ctrl-C has not ended
+    /// it.
     fn explain(
         &self,
         line: &mut Line,
         runs: &[Run],
         is_asked: &dyn Fn(usize, usize) -> bool,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let replay = ReplayArgs::quiet(self.measure.quiet);
         let cancel = interrupt::flag()?;
         let count = if self.no_explain { 0 } else { self.explain };
         for question in questions(line, count, is_asked) {
             let Some(why) = replay.why(question.row, &question.asked, runs, cancel) else {
-                break;
+                return Ok(false);
             };
             line.rows[question.row].why.push((question.at, why));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Prints and writes what is asked for; in a nightly job page and mail only where something

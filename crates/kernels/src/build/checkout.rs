@@ -46,6 +46,10 @@ impl Checkout {
             Lock::acquire(&lock).map_err(BuildError::at(&lock))?
         };
         worker.directory(&path)?;
+        // A git that was killed leaves them, and there is no other git here.
+        for lock in ["index.lock", "HEAD.lock", "config.lock"] {
+            worker.remove(&path.join(".git").join(lock))?;
+        }
         let git = |words: &[&str]| told(worker, &path, words);
         git(&["init", "--quiet", "--template="])?;
         let objects = [
@@ -58,10 +62,10 @@ impl Checkout {
         let borrowed = path.join(".git/objects/info");
         worker.directory(&borrowed)?;
         worker.write(&borrowed.join("alternates"), &objects)?;
-        // One of git's that was killed leaves it, and there is no other git here.
-        worker.remove(&path.join(".git/index.lock"))?;
         progress(&format!("{}: checking out {}", source.display(), tag.name));
         git(&["checkout", "--quiet", "--force", "--detach", &tag.commit])?;
+        // A checkout that was killed leaves files that no index knows.
+        git(&["clean", "--quiet", "-ffdx"])?;
         let tree = SourceTree {
             path,
             identity: tag.identity.clone(),

@@ -31,7 +31,7 @@ pub enum BuildError {
     },
     /// No tag is left.
     #[error(
-        "{}: none of its {count} tags of kernels is asked for: expected others of --tags, --since and --until; or fetch first (`git fetch --tags`)", .path.display()
+        "{}: --tags, --since and --until leave none of its {count} tags of kernels: widen them, or fetch first (`git fetch --tags`)", .path.display()
     )]
     NoTags {
         /// The repository.

@@ -31,7 +31,7 @@ pub fn mail_of_series(
     }));
     cases.extend(news.missing.iter().map(|why| Told {
         outcome: Outcome::Missing,
-        sentence: format!("incomplete: {why}."),
+        sentence: format!("not wholly measured: {why}."),
         blame: Vec::new(),
     }));
     let line = &lines[first.line];
@@ -45,7 +45,13 @@ pub fn mail_of_series(
     let again = if source.is_empty() {
         again(&of_both)
     } else {
-        let versions = subjects.map(|one| one.split_once('@').map_or(one, |(_, version)| version));
+        // A subject's name has boot arguments, too.
+        let versions = subjects.map(|one| {
+            let kernel = one.split(' ').next().unwrap_or_default();
+            kernel
+                .split_once('@')
+                .map_or(kernel, |(_, version)| version)
+        });
         again_of_tags(&of_both, source, versions)
     };
     let [before, after] = first.levels;
@@ -85,8 +91,8 @@ fn about(lines: &[Line], news: &News, cases: &[Told]) -> String {
     }));
     let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
     told.push(format!(
-        "Seeds of a release: {}. Runs without a change would look so in {:.0} of 100 such lines \
-         at most, over all figures; ratios are at {} %.",
+        "Seeds of a release: {}. Runs without a change would look like this in at most {:.0} of \
+         100 such lines, over all figures; ratios are at {} %.",
         runs.join(", "),
         rule.level * 100.0,
         rule.confidence_percent()

@@ -72,8 +72,13 @@ pub(super) fn again_of_tags(runs: &[&Run], source: &[String], versions: [&str; 2
     };
     let mut words: Vec<String> = ["./demo", "series"].map(str::to_owned).to_vec();
     words.extend(source.iter().map(name));
-    let ends = ["--since", versions[0], "--until", versions[1]];
-    words.extend(ends.map(str::to_owned));
+    // No tag between the two has to be built.
+    let tags = versions.map(|version| ["--tags".to_owned(), format!("v{version}")]);
+    words.extend(tags.into_iter().flatten());
+    let boot = run.subject.boot.trim();
+    if !boot.is_empty() {
+        words.extend(["--boot".to_owned(), boot.to_owned()]);
+    }
     let what: Vec<String> = what_words(run).iter().map(|word| here(word)).collect();
     let is_suite = what.first().is_some_and(|word| !word.starts_with('-'));
     words.extend(is_suite.then(|| "--suite".to_owned()));
@@ -95,7 +100,7 @@ fn of_source(source: &[String], versions: [&str; 2]) -> String {
     };
     let tree = value("--source").map_or("", |path| name_of(path));
     let [from, to] = versions;
-    let mut text = format!("{tree} there is a clone of Linux with the tags v{from} and v{to}.");
+    let mut text = format!("Here {tree} is a clone of Linux with the tags v{from} and v{to}.");
     if let Some(file) = value("--config").filter(|word| word.contains('/')) {
         let _ = write!(text, " The sender has {}.", name_of(file));
     }

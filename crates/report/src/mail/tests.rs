@@ -389,8 +389,8 @@ fn a_tag_that_changed_is_told_with_its_interval_function_and_how_to_build_both()
         "from 6.13-rc1 to 6.13-rc2",
         "`fill_pool",
         "./demo series --source linux --config rt.config --set HZ_1000=y",
-        "--since 6.13-rc1 --until",
-        "linux there is a clone of Linux with the tags v6.13-rc1 and",
+        "--tags v6.13-rc1 --tags",
+        "Here linux is a clone of Linux with the tags v6.13-rc1 and",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

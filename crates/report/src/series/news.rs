@@ -275,12 +275,11 @@ fn is_undecided(row: &Row, level: f64) -> bool {
     };
     let values =
         |runs: &[OfRun]| -> Vec<_> { runs.iter().map(|one| (one.seed, one.value)).collect() };
-    let Some(last) = before.iter().rfind(|one| !one.is_empty()) else {
-        // It is where a change was found, or the only one that there is.
-        return false;
-    };
+    // Without one before it, it is where a change was found, or the only one that there is. A
+    // difference between earlier ones is still open when the newest is as the last.
+    let is_other = |one: &&&Vec<OfRun>| !one.is_empty() && values(one) != values(newest);
     let counts: Vec<usize> = releases.iter().map(|one| one.len()).collect();
-    values(newest) != values(last) && !could_change_last(&counts, level)
+    before.iter().any(|one| is_other(&one)) && !could_change_last(&counts, level)
 }
 
 /// A release that says nothing, or not all.
@@ -305,5 +304,10 @@ fn missing(line: &Line) -> Vec<Missing> {
         why: format!("{}: {}", one.subject, one.gaps.join("; ")),
         is_newest: is_newest(at),
     });
-    left_out.chain(gaps).collect()
+    let nothing = line.rows.is_empty().then(|| Missing {
+        release: line.name.clone(),
+        why: format!("{}: no figure of it was measured", line.name),
+        is_newest: true,
+    });
+    left_out.chain(gaps).chain(nothing).collect()
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A line of kernels of which the truth is known.
 
+use punctual_model::record::Unsupported;
+
 use super::*;
 use crate::fixtures::{self, assert_has};
 
@@ -103,6 +105,15 @@ fn all_forms_say_the_same() {
     assert_has(&page, &["What did not change <span>1 figure</span>"]);
 }
 
+/// What came of a night, as its JSON says it, in the form that the schema describes.
+fn standing(lines: &[Line], news: &News) -> Standing {
+    let json = series_json(lines, Some(news));
+    let schema = include_str!("../../../../docs/schema/series-1.json");
+    crate::schema::check("series-1.json", schema, &json).unwrap();
+    assert_eq!(json["news"]["standing"], news.standing().name());
+    news.standing()
+}
+
 /// The first of these runs, as if more releases were still to come.
 fn until(runs: &[Run], releases: usize) -> Vec<Line> {
     lines(&runs[..3 * releases], &Rule::default())
@@ -127,7 +138,7 @@ fn what_is_new_is_told_once() {
         let now = until(&runs, releases);
         let news = News::of(&now, &told, &rule);
         let of: Vec<usize> = news.changes.iter().map(|one| one.releases.1).collect();
-        standings.push((releases, news.standing(), of));
+        standings.push((releases, standing(&now, &news), of));
         let text = toml::to_string(&told).unwrap();
         assert_eq!(toml::from_str::<Told>(&text).unwrap(), told);
         told.add(&now);
@@ -176,9 +187,8 @@ fn a_change_since_the_newest_release_is_news_even_on_the_first_night() {
     );
     let text = series_text(&found, Some(&news), 80);
     assert_has(&text, &["Since last time: changed.", "from 6.13-rc1 to"]);
+    assert_eq!(standing(&found, &news), Standing::Changed);
     let json = series_json(&found, Some(&news));
-    let schema = include_str!("../../../../docs/schema/series-1.json");
-    crate::schema::check("series-1.json", schema, &json).unwrap();
     let change = &json["news"]["changes"][0];
     assert_eq!(
         (&change["from"], &change["to"]),
@@ -205,11 +215,56 @@ fn a_release_that_is_missing_is_told_once_and_the_newest_each_time() {
         let mut told = Told::default();
         told.add(&until(&runs(), 4));
         let news = News::of(&found, &told, &rule);
-        assert_eq!(news.standing(), Standing::Missing, "{news:?}");
+        assert_eq!(standing(&found, &news), Standing::Missing, "{news:?}");
         assert_has(&news.missing[0], &["6.12.48-1: it does not compile"]);
         told.add(&found);
         assert_eq!(News::of(&found, &told, &rule).standing(), then);
     }
+}
+
+/// Three seeds of three releases decide nothing, also where the third equals the second.
+#[test]
+fn what_is_undecided_stays_so_until_it_can_be_decided() {
+    let mut runs = runs();
+    runs.drain(3..12);
+    let alike: Vec<_> = runs[3..6]
+        .iter()
+        .map(|run| run.recordings.clone())
+        .collect();
+    for (run, recordings) in runs[6..9].iter_mut().zip(alike) {
+        run.recordings = recordings;
+    }
+    for releases in [2, 3] {
+        let found = until(&runs, releases);
+        let news = News::of(&found, &Told::default(), &Rule::default());
+        assert_eq!(standing(&found, &news), Standing::Undecided, "{news:?}");
+    }
+}
+
+#[test]
+fn a_step_that_a_release_does_not_support_is_missing() {
+    let mut runs = runs();
+    runs[11].unsupported.push(Unsupported {
+        step: 0,
+        probe: "irq".into(),
+        load: "stress".into(),
+        reason: "there is no /dev/hpet".into(),
+    });
+    let found = until(&runs, 4);
+    let news = News::of(&found, &Told::default(), &Rule::default());
+    assert_eq!(standing(&found, &news), Standing::Missing, "{news:?}");
+    assert_has(&news.missing[0], &["irq, stress: there is no /dev/hpet"]);
+}
+
+#[test]
+fn a_line_without_a_figure_is_missing() {
+    let mut runs = runs();
+    for run in &mut runs {
+        run.recordings.clear();
+    }
+    let found = until(&runs, 4);
+    let news = News::of(&found, &Told::default(), &Rule::default());
+    assert_eq!(standing(&found, &news), Standing::Missing, "{news:?}");
 }
 
 #[test]

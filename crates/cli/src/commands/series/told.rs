@@ -10,7 +10,7 @@ use punctual_kernels::paths;
 use punctual_report::series::Told;
 
 const HEAD: &str = "\
-# What `punctual series --nightly` has told, so that it is not told again.
+# What `punctual series --nightly` has reported, so that it reports nothing twice.
 ";
 
 /// What was told; nothing where there is no file yet.
