@@ -258,7 +258,7 @@ fn what_meets_the_timer_of_a_programs_thread_is_foretold_and_reached() {
     assert_eq!(span["reached_ns"], Value::Null);
     assert_has(
         &span["not_aimed"].to_string(),
-        &["by a span", "TIMER_ABSTIME"],
+        &["as a span", "TIMER_ABSTIME"],
     );
 }
 

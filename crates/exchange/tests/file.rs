@@ -122,7 +122,7 @@ fn what_is_damaged_anywhere_is_refused() {
         assert!(read(&file[..at]).is_err(), "cut at {at}");
     }
     let more = [&file[..], b"x"].concat();
-    assert!(said(&more).contains("expected nothing behind the last line"));
+    assert!(said(&more).contains("expected nothing after the last line"));
     let cut = &file[..file.len() / 2];
     assert!(
         said(cut).contains("it was not copied whole"),
