@@ -51,9 +51,9 @@ differ by more than chance makes them, over all figures of the line; the
 largest are explained, on both sides.
 
 Exit status: 0 everything was measured; 3 a release or a step is missing, or
-Ctrl-C has ended it; 1 an error; 2 a wrong request. Of --nightly: 0 no change; 4 changed; 5
-undecided, too few runs of the newest release; 3 a release is newly missing, or
-the newest one is, or Ctrl-C has ended it.";
+Ctrl-C has ended it; 1 an error; 2 a wrong request. Of --nightly: 0 no change;
+4 changed; 5 undecided, too few runs of the newest release; 3 a release is newly
+missing, or the newest one is, or Ctrl-C has ended it.";
 
 /// Lines of kernels, release by release: where they change, and why
 #[derive(Debug, Args)]
