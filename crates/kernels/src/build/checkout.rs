@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::BuildError;
 use super::source::SourceTree;
-use super::tags::Tag;
+use super::tags::{Tag, directory_name};
 use super::worker::{self, Worker};
 use super::{KEY_DIGITS, checksum};
 use crate::paths::Lock;
@@ -34,9 +34,13 @@ impl Checkout {
     ) -> Result<Self, BuildError> {
         let base = root.join("tags");
         worker::public_directory(&base)?;
-        let name = source.file_stem().unwrap_or_default().to_string_lossy();
         let digest = checksum::of_bytes(source.as_os_str().as_encoded_bytes());
-        let name = format!("{name}-{}{}", &digest[..KEY_DIGITS], worker.mark());
+        let name = format!(
+            "{}-{}{}",
+            directory_name(source),
+            &digest[..KEY_DIGITS],
+            worker.mark()
+        );
         let path = base.join(&name);
         let lock = base.join(format!("{name}.lock"));
         let lock = if let Some(lock) = Lock::try_acquire(&lock).map_err(BuildError::at(&lock))? {
@@ -115,7 +119,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(directory.path(), open).unwrap();
-        let source = directory.path().join("linux");
+        // No kernel can be built below a directory with a space.
+        let source = directory.path().join("my linux.git");
         let root = directory.path().join("root");
         fs::create_dir(&source).unwrap();
         repository(&source);
@@ -129,6 +134,8 @@ mod tests {
             let text = fs::read_to_string(out.tree.path.join("Makefile")).unwrap();
             assert_eq!(text.trim(), tag.name);
             assert_eq!(out.tree.identity, tag.identity);
+            let own = out.tree.path.file_name().unwrap().to_string_lossy();
+            assert!(own.starts_with("my-linux-"), "{own}");
             // What a killed git has left is in nobody's way.
             worker
                 .write(&out.tree.path.join(".git/index.lock"), "")

@@ -153,12 +153,21 @@ pub(crate) fn repository(source: &str, worker: Worker) -> Result<std::path::Path
     Err(BuildError::Closed { path, user })
 }
 
+/// A repository's name, as a path that `make` accepts may have it: `linux` of `/x/linux.git`.
+pub(crate) fn directory_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".git").unwrap_or(&name);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' });
+    plain.collect()
+}
+
 /// What the kernels of a repository's tags are called, before `@VERSION`: `linux-debian-6.12-rt`,
 /// after directory and configuration, and what is set in it.
 pub fn line_name(order: &Order) -> String {
     let directory = Path::new(&order.source).canonicalize();
     let directory = directory.unwrap_or_else(|_| order.source.clone().into());
-    let directory = directory.file_stem().unwrap_or_default().to_string_lossy();
+    let directory = directory_name(&directory);
     let config = Path::new(&order.config);
     let config = if order.config.contains('/') || config.is_file() {
         let file = config.file_stem().unwrap_or_default();
@@ -265,6 +274,11 @@ mod tests {
             (
                 order("/x/Linux.git", "/y/.config", &[], true),
                 "linux-config+full",
+            ),
+            // A version in it is no suffix.
+            (
+                order("/x/linux-6.12", "debian-6.12-rt", &[], false),
+                "linux-6.12-debian-6.12-rt",
             ),
             (
                 order("/x/_l s", "/y/a.config", &["HZ_1000=y"], false),
