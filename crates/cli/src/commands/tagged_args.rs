@@ -15,10 +15,10 @@ use crate::UsageError;
 #[derive(Debug, Args)]
 pub struct TaggedArgs {
     /// The releases are the tags of this git repository of Linux: a kernel of each is built,
-    /// once, and called NAME@VERSION. Nothing is fetched, and no file of it changes
+    /// once, and called NAME@VERSION. Punctual fetches nothing, and changes no file of it
     #[arg(long, value_name = "DIR")]
     source: Option<String>,
-    /// Only tags that match this pattern, as `git tag --list` has it: 'v6.13*' (may be repeated)
+    /// Only tags that match this pattern, as `git tag --list` takes it: 'v6.13*' (may be repeated)
     #[arg(long, value_name = "PATTERN")]
     tags: Vec<String>,
     #[command(flatten)]
