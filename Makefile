@@ -23,7 +23,9 @@ install:
 	install -m 755 $(BUILT)/punctual $(BIN)
 	install -m 755 $(BUILT)/punctual-target $(BUILT)/punctual-calls $(LIB)
 	for machine in $(TARGETS); do \
-		install -m 755 $(BUILT)/punctual-target-$$machine $(LIB) || exit 1; done
+		install -m 755 $(BUILT)/punctual-target-$$machine $(LIB) || exit 1; \
+		[ ! -e $(BUILT)/punctual-calls-$$machine ] || \
+			install -m 755 $(BUILT)/punctual-calls-$$machine $(LIB) || exit 1; done
 	install -m 644 $(BUILT)/libpunctual_scope.so $(LIB)
 	for name in $(DROP_INS); do ln -sf ../punctual-target $(LIB)/drop-in/$$name; done
 	install -m 644 $(BUILT)/man/man1/*.1 $(SHARE)/man/man1

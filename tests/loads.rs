@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Which loads there are, but those that need what only a host may have: a kernel's source,
 /// the Linux Test Project; and those that are parts of others here. One is a mix, one pauses.
-const LOADS: [&str; 17] = [
+const LOADS: [&str; 18] = [
     "celf-20",
     "compile",
     "dd-sync-rm",
@@ -25,6 +25,7 @@ const LOADS: [&str; 17] = [
     "worst-locks",
     "worst-rcu",
     "worst-semaphores",
+    "worst-timeouts",
 ];
 
 /// Those that do what others do, more of it or several at once: with `PUNCTUAL_LONG=1`.

@@ -32,32 +32,34 @@ fn ratio(recording: &Value, name: &str) -> f64 {
     recording["findings"][name]["ratio"].as_f64().unwrap()
 }
 
-/// In a second there are 250 ticks, one in each 4 ms; and nothing on one CPU of the virtual
-/// bench takes time that the kernel does not.
 #[test]
 fn each_tick_is_an_interruption_and_nothing_takes_time_but_the_kernel() {
+    KERNELS.into_iter().for_each(each_tick_is_an_interruption);
+}
+
+/// In a second there are 250 ticks, one in each 4 ms; and nothing on one CPU of the virtual
+/// bench takes time that the kernel does not.
+pub fn each_tick_is_an_interruption(kernel: &str) {
     let scratch = Scratch::new();
-    for kernel in KERNELS {
-        let step = "probe = \"noise\"\nduration_ms = 1000";
-        let [recording] = &measure(&scratch, kernel, "1", step)[..] else {
-            panic!("{kernel}: expected one recording");
-        };
-        let found = samples(recording);
-        assert_eq!(recording["count"], found.len(), "{kernel}");
-        let first = found[0].0;
-        let is_tick = |(at, _): &&(i64, i64)| {
-            let phase = (at - first).rem_euclid(TICK_NS);
-            phase.min(TICK_NS - phase) < 20_000
-        };
-        let ticks = found.iter().filter(is_tick).count();
-        assert_eq!(ticks, 250, "{kernel}: {found:?}");
-        assert_eq!(finding(recording, "hardware_noise_count"), 0, "{kernel}");
-        let all: i64 = found.iter().map(|(_, value)| value).sum();
-        let observed = finding(recording, "observed");
-        assert!(observed >= 1_000_000_000, "{kernel}: {observed}");
-        let share = ratio(recording, "interrupted_share") - all as f64 / observed as f64;
-        assert!(share.abs() < 1e-12, "{kernel}: {share}");
-    }
+    let step = "probe = \"noise\"\nduration_ms = 1000";
+    let [recording] = &measure(&scratch, kernel, "1", step)[..] else {
+        panic!("{kernel}: expected one recording");
+    };
+    let found = samples(recording);
+    assert_eq!(recording["count"], found.len(), "{kernel}");
+    let first = found[0].0;
+    let is_tick = |(at, _): &&(i64, i64)| {
+        let phase = (at - first).rem_euclid(TICK_NS);
+        phase.min(TICK_NS - phase) < 20_000
+    };
+    let ticks = found.iter().filter(is_tick).count();
+    assert_eq!(ticks, 250, "{kernel}: {found:?}");
+    assert_eq!(finding(recording, "hardware_noise_count"), 0, "{kernel}");
+    let all: i64 = found.iter().map(|(_, value)| value).sum();
+    let observed = finding(recording, "observed");
+    assert!(observed >= 1_000_000_000, "{kernel}: {observed}");
+    let share = ratio(recording, "interrupted_share") - all as f64 / observed as f64;
+    assert!(share.abs() < 1e-12, "{kernel}: {share}");
 }
 
 /// Two programs agree if they count as many interruptions of one second, to 3 of 250, and the
@@ -173,47 +175,51 @@ fn rtla_osnoise_sees_the_same_interruptions() {
     }
 }
 
-/// A stall is one interruption of its length. Where there is another CPU, that one is not
-/// interrupted by it.
 #[test]
 fn a_stall_is_one_interruption_of_its_length_where_it_is() {
-    let scratch = Scratch::new();
-    let step = |cpus: &str| {
-        format!(
-            "probe = \"noise\"\nduration_ms = 200\n{cpus}\n\
-             stall = {{ kind = \"irqs-off\", us = 500, sample = 0 }}"
-        )
+    KERNELS.into_iter().for_each(a_stall_is_one_interruption);
+    if has_fair_qemu() {
+        KERNELS
+            .into_iter()
+            .for_each(a_stall_interrupts_one_of_two_cpus);
+    }
+}
+
+/// A stall of half a millisecond, and the interruptions that are about as long.
+pub const STALL: &str = "duration_ms = 200\nstall = { kind = \"irqs-off\", us = 500, sample = 0 }";
+
+fn long(recording: &Value) -> Vec<i64> {
+    let values = samples(recording).into_iter().map(|(_, value)| value);
+    values.filter(|value| *value >= 400_000).collect()
+}
+
+/// A stall is one interruption of its length.
+pub fn a_stall_is_one_interruption(kernel: &str) {
+    let step = format!("probe = \"noise\"\n{STALL}");
+    let one = measure(&Scratch::new(), kernel, "1", &step);
+    let [stalled] = long(&one[0])[..] else {
+        panic!("{kernel}: {:?}", long(&one[0]));
     };
-    let long = |recording: &Value| -> Vec<i64> {
-        let values = samples(recording).into_iter().map(|(_, value)| value);
-        values.filter(|value| *value >= 400_000).collect()
+    assert!((500_000..509_000).contains(&stalled), "{kernel}: {stalled}");
+    assert_eq!(finding(&one[0], "stalled_value"), stalled);
+}
+
+/// Where there is another CPU, that one is not interrupted by it.
+pub fn a_stall_interrupts_one_of_two_cpus(kernel: &str) {
+    let step = format!("probe = \"noise\"\ncpus = [1, 0]\n{STALL}");
+    let two = measure(&Scratch::new(), kernel, "2", &step);
+    assert_eq!(two[0]["variant"], "cpu1");
+    assert_eq!(two[1]["variant"], "cpu0");
+    let [stalled] = long(&two[0])[..] else {
+        panic!("{kernel}: {:?}", long(&two[0]));
     };
-    for kernel in KERNELS {
-        let one = measure(&scratch, kernel, "1", &step(""));
-        let [stalled] = long(&one[0])[..] else {
-            panic!("{kernel}: {:?}", long(&one[0]));
-        };
-        assert!((500_000..509_000).contains(&stalled), "{kernel}: {stalled}");
-        assert_eq!(finding(&one[0], "stalled_value"), stalled);
-    }
-    if !has_fair_qemu() {
-        return;
-    }
-    for kernel in KERNELS {
-        let two = measure(&scratch, kernel, "2", &step("cpus = [1, 0]"));
-        assert_eq!(two[0]["variant"], "cpu1");
-        assert_eq!(two[1]["variant"], "cpu0");
-        let [stalled] = long(&two[0])[..] else {
-            panic!("{kernel}: {:?}", long(&two[0]));
-        };
-        // A turn of the other CPU may be behind it, and the tick that it held up.
-        assert!((500_000..530_000).contains(&stalled), "{kernel}: {stalled}");
-        // What is as long as a slice of the scheduler's, milliseconds, is another thread's turn:
-        // these threads are SCHED_OTHER.
-        let mut other = long(&two[1]);
-        other.retain(|value| *value < 1_000_000);
-        assert_eq!(other, [0_i64; 0], "{kernel}: the other CPU");
-    }
+    // A turn of the other CPU may be behind it, and the tick that it held up.
+    assert!((500_000..530_000).contains(&stalled), "{kernel}: {stalled}");
+    // What is as long as a slice of the scheduler's, milliseconds, is another thread's turn:
+    // these threads are SCHED_OTHER.
+    let mut other = long(&two[1]);
+    other.retain(|value| *value < 1_000_000);
+    assert_eq!(other, [0_i64; 0], "{kernel}: the other CPU");
 }
 
 /// Who stays where it is pays for the call; who moves, for the move besides.

@@ -34,7 +34,7 @@ fn asked<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The longest stretch of a function that a program shows, in nanoseconds.
-fn longest(tried: &Value, function: &str) -> i64 {
+pub fn longest(tried: &Value, function: &str) -> i64 {
     let stretches = tried["stretches"].as_array().expect("stretches").iter();
     let own = stretches.filter(|stretch| stretch["function"] == function);
     let own = own.filter_map(|stretch| stretch["ns"].as_i64());

@@ -23,7 +23,7 @@ use punctual_model::Architecture;
 use crate::{checksum, elf};
 
 pub use error::InitramfsError;
-pub use guest::{base, find_busybox};
+pub use guest::{Program, base, find_busybox};
 
 /// What one path in the guest is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,21 +120,29 @@ impl Initramfs {
         self.put(path, device)
     }
 
-    /// Puts a program of this machine, which is an x86-64 one, with its dynamic loader and every library it needs.
+    /// Puts a program of this machine, which is an x86-64 one, with its dynamic loader and every
+    /// library it needs; or a static one for another processor.
     ///
     /// Libraries keep their paths if they are where the dynamic loader looks without a
     /// cache; all others go beside the C library, which is there.
     pub fn program(
         &mut self,
+        architecture: Architecture,
         host_path: &Path,
         guest_path: &str,
     ) -> Result<&mut Self, InitramfsError> {
         let bytes = read(host_path, "a program")?;
-        let needs =
-            elf::needs(&bytes, Architecture::Amd64).map_err(|found| InitramfsError::Program {
-                path: host_path.to_owned(),
-                found,
-            })?;
+        let wrong = |found| InitramfsError::Program {
+            path: host_path.to_owned(),
+            architecture,
+            found,
+        };
+        if architecture.is_foreign() {
+            // Its libraries are not here.
+            guest::require_static(&bytes, architecture).map_err(wrong)?;
+            return self.file(guest_path, 0o755, bytes);
+        }
+        let needs = elf::needs(&bytes, architecture).map_err(wrong)?;
         self.file(guest_path, 0o755, bytes)?;
         for library in libraries::of(host_path, &needs)? {
             let bytes = read(&library.host_path, "a library")?;
@@ -420,7 +428,7 @@ mod tests {
     fn a_program_comes_with_its_loader_and_libraries() {
         let mut initramfs = Initramfs::new();
         initramfs
-            .program(Path::new("/bin/ls"), "/usr/bin/ls")
+            .program(Architecture::Amd64, Path::new("/bin/ls"), "/usr/bin/ls")
             .unwrap();
         let paths: Vec<String> = initramfs.entries().map(|(path, _)| path).collect();
         let has = |part: &str| paths.iter().filter(|path| path.contains(part)).count();
@@ -429,7 +437,7 @@ mod tests {
         assert_eq!(has("/libc.so.6"), 1, "{paths:?}");
         // A second program may need the same libraries.
         initramfs
-            .program(Path::new("/bin/ls"), "/usr/bin/dir")
+            .program(Architecture::Amd64, Path::new("/bin/ls"), "/usr/bin/dir")
             .unwrap();
         assert_eq!(initramfs.entries().count(), paths.len() + 1);
     }
@@ -439,7 +447,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("script");
         fs::write(&path, "#!/bin/sh\n").unwrap();
-        let error = Initramfs::new().program(&path, "/bin/x").map(|_| ());
+        let error = Initramfs::new()
+            .program(Architecture::Amd64, &path, "/bin/x")
+            .map(|_| ());
         let error = error.unwrap_err().to_string();
         assert!(
             error.contains("expected an x86-64 program, found a script"),

@@ -19,8 +19,8 @@ pub enum Companion {
     Target(Processor),
     /// QEMU's plugin that watches a guest.
     ScopePlugin,
-    /// The static program that runs programs of system calls.
-    Calls,
+    /// The static program that runs programs of system calls in guests of this architecture.
+    Calls(Architecture),
 }
 
 impl Companion {
@@ -30,7 +30,8 @@ impl Companion {
             Self::Target(OWN) => "punctual-target".to_owned(),
             Self::Target(other) => format!("punctual-target-{}", other.machine()),
             Self::ScopePlugin => "libpunctual_scope.so".to_owned(),
-            Self::Calls => CALLS.to_owned(),
+            Self::Calls(Architecture::Amd64) => CALLS.to_owned(),
+            Self::Calls(other) => format!("{CALLS}-{}", Processor::from(other).machine()),
         }
     }
 
@@ -40,7 +41,13 @@ impl Companion {
             Self::Target(OWN) => "PUNCTUAL_TARGET".to_owned(),
             Self::Target(other) => format!("PUNCTUAL_TARGET_{}", other.machine().to_uppercase()),
             Self::ScopePlugin => "PUNCTUAL_PLUGIN".to_owned(),
-            Self::Calls => "PUNCTUAL_CALLS".to_owned(),
+            Self::Calls(Architecture::Amd64) => "PUNCTUAL_CALLS".to_owned(),
+            Self::Calls(other) => {
+                format!(
+                    "PUNCTUAL_CALLS_{}",
+                    Processor::from(other).machine().to_uppercase()
+                )
+            }
         }
     }
 
@@ -78,6 +85,9 @@ mod tests {
         let armv7 = Companion::Target(Processor::Armv7);
         assert_eq!(armv7.file_name(), "punctual-target-armv7");
         assert_eq!(armv7.variable(), "PUNCTUAL_TARGET_ARMV7");
+        let arm64 = Companion::Calls(Architecture::Arm64);
+        assert_eq!(arm64.file_name(), "punctual-calls-aarch64");
+        assert_eq!(arm64.variable(), "PUNCTUAL_CALLS_AARCH64");
         assert_eq!(Companion::Target(OWN).file_name(), "punctual-target");
         assert_eq!(Companion::Target(OWN).variable(), "PUNCTUAL_TARGET");
     }

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use punctual_bench::Processor;
 use punctual_bench::host::HostSystem;
 use punctual_bench::ssh::{Absence, Board, SshSystem};
 use punctual_bench::system::SystemUnderTest;
 use punctual_bench::virtual_bench::{Machine, Start, TURN, VirtualBench, VirtualSystem, cmdline};
 use punctual_kernels::busybox;
 use punctual_kernels::disk::{self, DiskModule};
-use punctual_kernels::initramfs::{self, Initramfs};
+use punctual_kernels::initramfs::{self, Initramfs, Program};
 use punctual_kernels::kmod;
 use punctual_kernels::network;
 use punctual_kernels::tree;
@@ -198,7 +199,7 @@ impl Builder<'_> {
         let (own, mut absent) = self.modules(&kernel, progress)?;
         let modules = [kernel.modules.clone(), own].concat();
         let programs = self.programs(&kernel, progress);
-        let mut initramfs = initramfs::base(architecture, &target, &busybox, &modules, programs)?;
+        let mut initramfs = initramfs::base(architecture, &target, &busybox, &modules, &programs)?;
         for file in &self.equipment.files {
             put(&mut initramfs, file)?;
         }
@@ -271,21 +272,33 @@ impl Builder<'_> {
         Ok(Err(why))
     }
 
-    /// This machine's programs, for guests in which they run: elsewhere what needs them is
-    /// unsupported, and all else can be measured.
-    fn programs(&self, kernel: &Kernel, progress: &mut dyn FnMut(&str)) -> &[PathBuf] {
-        if !kernel.architecture.is_foreign() {
-            return &self.equipment.programs;
+    /// This machine's programs, for guests in which they run, and Punctual's own for other ones:
+    /// what needs one that is not there is unsupported, and all else can be measured.
+    fn programs(&self, kernel: &Kernel, progress: &mut dyn FnMut(&str)) -> Vec<Program> {
+        let architecture = kernel.architecture;
+        let own = Companion::Calls(Architecture::Amd64).find();
+        let mut programs = Vec::new();
+        for path in &self.equipment.programs {
+            let file = if !architecture.is_foreign() {
+                Ok(path.clone())
+            } else if *path == own {
+                calls(architecture)
+            } else {
+                let path = path.display();
+                Err(format!("{path} does not run on {architecture}"))
+            };
+            match file {
+                Ok(file) => {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    programs.push(Program {
+                        name: name.into_owned(),
+                        file,
+                    });
+                }
+                Err(why) => progress(&format!("{}: {why}: the guest goes without", kernel.id)),
+            }
         }
-        for program in &self.equipment.programs {
-            progress(&format!(
-                "{}: {} does not run on {}: the guest goes without",
-                kernel.id,
-                program.display(),
-                kernel.architecture
-            ));
-        }
-        &[]
+        programs
     }
 
     /// The source that is compiled: the same on all kernels, or it would not be one load.
@@ -569,6 +582,20 @@ fn find_programs(
     Ok(found)
 }
 
+/// The program that runs programs of system calls, for guests of this architecture; an error
+/// that says how to get it where it is not here.
+pub fn calls(architecture: Architecture) -> Result<PathBuf, String> {
+    let path = Companion::Calls(architecture).find();
+    if path.is_file() {
+        return Ok(path);
+    }
+    let machine = Processor::from(architecture).machine();
+    Err(format!(
+        "expected {}, found none (./build --targets {machine} makes it)",
+        path.display()
+    ))
+}
+
 /// A program by name, path or pattern of paths; a name is looked up along the PATH.
 pub(crate) fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
     if name.contains('*') {
@@ -578,7 +605,7 @@ pub(crate) fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
         return Ok(Some(PathBuf::from(name)).filter(|path| path.is_file()));
     }
     if name == CALLS {
-        return Ok(Some(Companion::Calls.find()).filter(|path| path.is_file()));
+        return Ok(calls(Architecture::Amd64).ok());
     }
     let search = std::env::var_os("PATH").unwrap_or_default();
     let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));

@@ -18,7 +18,7 @@ use punctual_model::Nanos;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_report::search::{GRAMMAR, Told, Tried, in_c};
 use punctual_report::text::{clean, thousands};
-use punctual_runner::systems::{Builder, Equipment};
+use punctual_runner::systems::{Builder, Equipment, calls};
 use punctual_runner::{Companion, loads};
 use punctual_scope::error::ScopeError;
 use punctual_scope::observe::Observer;
@@ -302,15 +302,17 @@ impl Search {
             boot: self.boot.clone(),
         };
         let machine = builder.machine(&subject, say)?;
-        if machine.kernel.architecture.is_foreign() {
-            let (kernel, architecture) = (&self.kernel, machine.kernel.architecture);
+        let architecture = machine.kernel.architecture;
+        if self.stressors.is_some() && architecture.is_foreign() {
+            let kernel = &self.kernel;
             return Err(UsageError(format!(
-                "{kernel} is a kernel for {architecture}: programs of system calls are run on x86-64 only"
+                "--stressors: {kernel} is a kernel for {architecture}, where this machine's stress-ng does not run"
             ))
             .into());
         }
+        calls(architecture).map_err(UsageError)?;
         let repeater = Repeater {
-            bench,
+            bench: bench.of(architecture, machine.cpus)?,
             plugin: Companion::ScopePlugin.find(),
             start: Start::Resumed,
             cache,

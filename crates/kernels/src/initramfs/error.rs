@@ -52,11 +52,13 @@ pub enum InitramfsError {
         /// What it is.
         found: String,
     },
-    /// A program is not one for x86-64.
-    #[error("{}: expected an x86-64 program, found {found}: name a program that was built for x86-64", .path.display())]
+    /// A program is not one for the guest's processor.
+    #[error("{}: expected an {architecture} program, found {found}: name a program that was built for {architecture}", .path.display())]
     Program {
         /// The file.
         path: PathBuf,
+        /// What it is to run on.
+        architecture: Architecture,
         /// What it is.
         found: String,
     },

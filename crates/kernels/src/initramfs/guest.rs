@@ -14,15 +14,23 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
 const HOSTS: &str = "127.0.0.1 localhost\n";
 
+/// A program of a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name in `/usr/bin` there.
+    pub name: String,
+    /// Where it is here: one for the guest's architecture.
+    pub file: PathBuf,
+}
+
 /// The guest that every virtual run starts from: the target as init, busybox for loads, the
-/// modules in the order in which they are loaded, and further programs in `/usr/bin`, which are
-/// for x86-64.
+/// modules in the order in which they are loaded, and further programs in `/usr/bin`.
 pub fn base(
     architecture: Architecture,
     target: &Path,
     busybox: &Path,
     modules: &[PathBuf],
-    programs: &[PathBuf],
+    programs: &[Program],
 ) -> Result<Initramfs, InitramfsError> {
     let mut initramfs = Initramfs::new();
     put_skeleton(&mut initramfs)?;
@@ -30,7 +38,8 @@ pub fn base(
     put_busybox(&mut initramfs, architecture, busybox, programs)?;
     put_modules(&mut initramfs, modules)?;
     for program in programs {
-        initramfs.program(program, &format!("/usr/bin/{}", file_name(program)?))?;
+        let path = format!("/usr/bin/{}", program.name);
+        initramfs.program(architecture, &program.file, &path)?;
     }
     Ok(initramfs)
 }
@@ -74,7 +83,7 @@ fn put_busybox(
     initramfs: &mut Initramfs,
     architecture: Architecture,
     busybox: &Path,
-    programs: &[PathBuf],
+    programs: &[Program],
 ) -> Result<(), InitramfsError> {
     let bytes = read(busybox, "a static busybox")?;
     check_busybox(busybox, &bytes, architecture)?;
@@ -90,11 +99,7 @@ fn put_busybox(
     initramfs.file("/bin/busybox", 0o755, bytes)?;
     let mut taken = vec!["busybox", "punctual-target"];
     // A program that was asked for comes before an applet of its name.
-    taken.extend(
-        programs
-            .iter()
-            .filter_map(|path| path.file_name()?.to_str()),
-    );
+    taken.extend(programs.iter().map(|program| program.name.as_str()));
     for applet in applets {
         if !taken.contains(&applet.as_str()) {
             initramfs.symlink(&format!("/bin/{applet}"), "busybox")?;
@@ -188,7 +193,7 @@ fn check_busybox(
 }
 
 /// Says what the bytes are unless they are a static program for this architecture.
-fn require_static(bytes: &[u8], architecture: Architecture) -> Result<(), String> {
+pub(super) fn require_static(bytes: &[u8], architecture: Architecture) -> Result<(), String> {
     let needs = elf::needs(bytes, architecture)?;
     match needs.interpreter {
         Some(interpreter) => Err(format!("a dynamically linked one (it needs {interpreter})")),
@@ -212,7 +217,10 @@ mod tests {
         let module = directory.path().join("stall.ko");
         fs::write(&module, "\x7fELF and so on").unwrap();
         let modules = [module.clone(), module];
-        let programs = [PathBuf::from("/bin/ls")];
+        let programs = [Program {
+            name: "ls".to_owned(),
+            file: "/bin/ls".into(),
+        }];
         // Any static program can stand in for the target.
         let make = || base(Architecture::Amd64, &busybox, &busybox, &modules, &programs).unwrap();
         let initramfs = make();

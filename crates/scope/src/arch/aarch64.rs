@@ -189,6 +189,7 @@ const NEED_RESCHED: u64 = 4;
 
 /// The register that is always 0, or the stack pointer.
 const ZERO: u8 = 31;
+const LINK: u8 = 30;
 /// What a CPU executes that waits for another: `yield`, and `wfe` between two looks.
 const YIELD: u32 = 0xd503_203f;
 const WAIT_FOR_EVENT: u32 = 0xd503_205f;
@@ -370,6 +371,8 @@ impl Reader {
                 (_, Value::Is(_)) => Op::Mask,
                 _ => Op::RestoreMask,
             }),
+            // Not by a compiler: the probe noise looks for an interruption.
+            0xd53b_e040 if register(word, 0) == LINK => None,
             // CNTVCT_EL0 and CNTVCTSS_EL0.
             0xd53b_e040 | 0xd53b_e0c0 => Some(Op::ReadClock),
             _ if word == 0xd503_207f => Some(Op::Halt),

@@ -336,9 +336,9 @@ fn a_mask_that_a_number_sets_is_known() {
     // msr daif, xzr; msr daifclr, #0x3; msr daifset, #0x4: of errors only.
     let opened = [(0, Op::Unmask), (1, Op::Unmask)];
     assert_eq!(first(&[0xd51b_423f, 0xd503_43ff, 0xd503_44df]), opened);
-    // wfi; mrs x0, cntvct_el0
+    // wfi; mrs x0, cntvct_el0; mrs x30, cntvct_el0
     let others = [(0, Op::Halt), (1, Op::ReadClock)];
-    assert_eq!(first(&[0xd503_207f, 0xd53b_e040]), others);
+    assert_eq!(first(&[0xd503_207f, 0xd53b_e040, 0xd53b_e05e]), others);
 }
 
 /// `d_lru_del` of Debian's RT kernel counts down by a register, which a loop parts from where

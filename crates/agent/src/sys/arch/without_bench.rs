@@ -25,6 +25,11 @@ pub fn was_interrupted() -> bool {
     false
 }
 
+/// Never.
+pub fn tells_interruptions() -> bool {
+    false
+}
+
 /// None: only x86 has a time stamp counter.
 #[inline]
 pub fn tsc() -> Option<u64> {

@@ -68,6 +68,11 @@ pub fn was_interrupted() -> bool {
     found == 0
 }
 
+/// Whether an interruption is all that clears `ES`.
+pub fn tells_interruptions() -> bool {
+    true
+}
+
 /// The time stamp counter, now.
 #[inline]
 pub fn tsc() -> Option<u64> {
