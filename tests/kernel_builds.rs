@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use punctual_tests::linux::{SMALL, SOURCE, TREE, git, put, tree};
+use punctual_tests::explained::{check_sum, explain, samples};
+use punctual_tests::linux::{SMALL, SMALL_ARM64, SOURCE, TREE, git, put, tree};
 use punctual_tests::{Ended, KERNELS, Scratch, assert_ends, assert_has, programs};
 use serde_json::Value;
 
@@ -22,8 +23,8 @@ fn an_order_that_cannot_be_carried_out_is_refused_before_anything_is_compiled() 
     let scratch = Scratch::new();
     fs::set_permissions(scratch.path(""), fs::Permissions::from_mode(0o755)).expect("its mode");
     let empty = scratch.file("empty.config", "");
-    let arm = scratch.file("arm.config", "CONFIG_ARM64=y\n");
-    let x86 = "expected the configuration of a kernel for x86-64";
+    let arm = scratch.file("arm.config", "CONFIG_ARM=y\n");
+    let x86 = "expected the configuration of a kernel for x86-64 or arm64";
     for (words, parts) in [
         (
             &["--config", &empty][..],
@@ -124,6 +125,39 @@ fn a_variant_needs_a_kernel_that_was_built() {
         "expected a kernel that `punctual kernel build` made",
     ];
     assert_ends(&ended, 2, &told);
+}
+
+/// A kernel for boards, from the same source: it is measured and explained.
+#[test]
+fn a_kernel_for_arm64_is_built_and_explained() {
+    let Some(_mine) = work_tree() else { return };
+    let scratch = Scratch::new();
+    let words = [
+        "kernel",
+        "build",
+        "--source",
+        TREE,
+        "--config",
+        SMALL_ARM64,
+        "--full",
+    ];
+    let named = ["--id", "kernel-builds-arm64", "--replace"];
+    let built = scratch.run(&[&words[..], &named].concat());
+    assert_ends(&built, 0, &["is in the cache"]);
+    let suite = scratch.suite(
+        "short",
+        &[],
+        "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 60\n",
+    );
+    let runs = scratch.measure(&[&suite, "--kernel", named[1]]);
+    let provenance = &runs[0]["provenance"];
+    assert_eq!(provenance["preemption"], "full", "{provenance}");
+    let told = explain(
+        &scratch,
+        &[runs[0]["id"].as_str().expect("an id"), "--worst", "60"],
+    );
+    assert_eq!(samples(&told).len(), 60);
+    samples(&told).iter().for_each(check_sum);
 }
 
 /// A commit: what it is, and the text that it puts in place of another in a file.

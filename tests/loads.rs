@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Which loads there are, but those that need what only a host may have: a kernel's source,
 /// the Linux Test Project; and those that are parts of others here. One is a mix, one pauses.
-const LOADS: [&str; 18] = [
+const LOADS: [&str; 19] = [
     "celf-20",
     "compile",
     "dd-sync-rm",
@@ -23,6 +23,7 @@ const LOADS: [&str; 18] = [
     "worst-counters",
     "worst-fork",
     "worst-locks",
+    "worst-polls",
     "worst-rcu",
     "worst-semaphores",
     "worst-timeouts",

@@ -16,6 +16,9 @@ pub const TREE: &str = "/var/tmp/punctual-kernel-builds/linux";
 /// A kernel of a few hundred files: a minute where Debian's takes ten.
 pub const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small.config");
 
+/// The same for arm64.
+pub const SMALL_ARM64: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small-arm64.config");
+
 /// What git prints in the tree.
 ///
 /// # Panics

@@ -33,6 +33,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use punctual_model::Architecture;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
@@ -143,14 +144,18 @@ pub fn build(
         catalog.check_own(id, order.tag.is_some())?;
     }
     let worker = Worker::new();
-    tools::check(worker)?;
+    tools::check(worker, Architecture::Amd64)?;
+    let base = Base::find(catalog, order, progress)?;
+    if base.architecture.is_foreign() {
+        tools::check(worker, base.architecture)?;
+    }
     let work = Work {
         catalog,
         order,
         cancel,
         worker,
         root: worker.root(catalog.cache())?,
-        base: Base::find(catalog, order, progress)?,
+        base,
     };
     let Some(tag) = &order.tag else {
         let tree = work.source(progress)?;
@@ -220,7 +225,7 @@ impl Work<'_> {
     fn recipe(&self, identity: &str) -> Result<String, BuildError> {
         let settings = &self.order.settings;
         let config = self.base.config.clone().with(settings).text(settings);
-        let tools = tools::versions(self.worker)?;
+        let tools = tools::versions(self.worker, self.base.architecture)?;
         let text = format!("{identity}\n{tools}\n{config}");
         Ok(checksum::of_bytes(text.as_bytes()))
     }
@@ -234,7 +239,7 @@ impl Work<'_> {
     ) -> Result<Built, BuildError> {
         let (catalog, order) = (self.catalog, self.order);
         let site = Site::open(self.worker, &self.root, tree, &self.base, progress)?;
-        let make = site.make(tree, order.jobs, self.cancel);
+        let make = site.make(tree, &self.base, order.jobs, self.cancel);
         let config = configure(&make, &self.base.config, order, progress)?;
         let key = key(tree, &config);
         if let Some(kernel) = catalog.built(&key, &kmod::short_digest(), order)? {
@@ -372,6 +377,8 @@ fn key(tree: &SourceTree, config: &Config) -> String {
 /// The configuration that a build starts from.
 struct Base {
     config: Config,
+    /// What its kernel runs on.
+    architecture: Architecture,
     /// What stands for it in the name of the build's directory: builds of one base share one.
     name: String,
     /// How it came about, if it was built: its variants are built where it was.
@@ -401,21 +408,22 @@ impl Base {
         };
         let text = fs::read_to_string(&path).map_err(BuildError::at(&path))?;
         let config = Config::parse(&text);
-        if config.value("X86_64") != "y" {
+        let Some(architecture) = config.architecture() else {
             let found = if config.is_empty() {
                 "no option at all"
             } else {
                 "another"
             };
             return Err(BuildError::Config(format!(
-                "{}: expected the configuration of a kernel for x86-64 (CONFIG_X86_64=y), found {found}",
+                "{}: expected the configuration of a kernel for x86-64 or arm64 (CONFIG_X86_64=y or CONFIG_ARM64=y), found {found}",
                 path.display()
             )));
-        }
+        };
         let config = config.buildable();
         // What was built before is as it was asked for then.
         let is_as_it_is = order.is_full || record.is_some();
         Ok(Self {
+            architecture,
             config: if is_as_it_is {
                 config
             } else {
@@ -480,9 +488,16 @@ impl Site {
         })
     }
 
-    fn make<'a>(&'a self, tree: &'a SourceTree, jobs: usize, cancel: &'a AtomicBool) -> Make<'a> {
+    fn make<'a>(
+        &'a self,
+        tree: &'a SourceTree,
+        base: &Base,
+        jobs: usize,
+        cancel: &'a AtomicBool,
+    ) -> Make<'a> {
         Make {
             worker: self.worker,
+            architecture: base.architecture,
             source: &tree.path,
             out: &self.out,
             log: &self.log,
@@ -538,7 +553,8 @@ fn compile(
 ) -> Result<Product, BuildError> {
     let version = format!("LOCALVERSION=-punctual.{}", &record.key[..KEY_DIGITS]);
     let has_modules = config.value("MODULES") == "y";
-    let mut targets = vec![version.as_str(), "bzImage"];
+    let (image, target) = tools::image(make.architecture);
+    let mut targets = vec![version.as_str(), target];
     targets.extend(has_modules.then_some("modules"));
     make.run(id, &targets, progress)?;
     let mut files = Vec::new();
@@ -559,7 +575,7 @@ fn compile(
         Err(error) => return Err(error),
     }
     Ok(Product {
-        image: site.worker.read(&site.out.join("arch/x86/boot/bzImage"))?,
+        image: site.worker.read(&site.out.join(image))?,
         config: config.text(&[]),
         files,
         record,

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use punctual_model::Architecture;
+
 use super::setting::Setting;
 
 /// What no kernel from source can be built with or is not measured by: see the file.
@@ -35,6 +37,16 @@ impl Config {
     /// Whether it has any option at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// What its kernel runs on; `None` where that is neither of the two.
+    pub(crate) fn architecture(&self) -> Option<Architecture> {
+        let is_set = |name| self.value(name) == "y";
+        match (is_set("X86_64"), is_set("ARM64")) {
+            (true, false) => Some(Architecture::Amd64),
+            (false, true) => Some(Architecture::Arm64),
+            _ => None,
+        }
     }
 
     /// Without what cannot be built elsewhere: keys that are the distribution's own, and
@@ -110,6 +122,13 @@ mod tests {
         assert_eq!((config.value("O"), config.has("O")), ("n", false));
         assert_eq!(Config::parse(&config.text(&[])), config);
         assert!(Config::parse("a text\n").is_empty());
+        let of = |text: &str| Config::parse(text).architecture();
+        assert_eq!(of("CONFIG_X86_64=y\n"), Some(Architecture::Amd64));
+        assert_eq!(
+            of("# CONFIG_X86_64 is not set\nCONFIG_ARM64=y\n"),
+            Some(Architecture::Arm64)
+        );
+        assert_eq!(of("CONFIG_ARM=y\n"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::Config;
 use super::setting::Setting;
+use super::tools;
 
 /// An option as it is defined in one place.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,7 +23,8 @@ struct Definition {
 
 /// Why a setting was refused, in words that follow `NAME=VALUE: `.
 pub(crate) fn why_refused(source: &Path, setting: &Setting, config: &Config) -> String {
-    let files = files(source).into_iter();
+    let architecture = config.architecture().map_or("x86", tools::of_kernel);
+    let files = files(source, architecture).into_iter();
     let texts = files.filter_map(|path| fs::read_to_string(path).ok());
     why_refused_by(texts, setting, config)
 }
@@ -88,8 +90,8 @@ fn reasons(
     reasons
 }
 
-/// The `Kconfig` files that count for x86; other architectures define the same names.
-fn files(source: &Path) -> Vec<PathBuf> {
+/// The `Kconfig` files that count for an architecture; others define the same names.
+fn files(source: &Path, architecture: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![source.to_owned()];
     while let Some(directory) = directories.pop() {
@@ -101,7 +103,7 @@ fn files(source: &Path) -> Vec<PathBuf> {
             let name = name.to_string_lossy();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 let below = path.strip_prefix(source).unwrap_or(&path);
-                if !is_elsewhere(below) {
+                if !is_elsewhere(below, architecture) {
                     directories.push(path);
                 }
             } else if name.starts_with("Kconfig") {
@@ -113,10 +115,10 @@ fn files(source: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn is_elsewhere(below: &Path) -> bool {
+fn is_elsewhere(below: &Path, own: &str) -> bool {
     let words: Vec<_> = below.iter().filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
-        ["arch", architecture, ..] => *architecture != "x86",
+        ["arch", architecture, ..] => *architecture != own,
         [first] => {
             ["Documentation", "scripts", "tools", "samples"].contains(first)
                 || first.starts_with('.')

@@ -8,6 +8,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use punctual_model::Architecture;
+
 use super::error::BuildError;
 use super::tools;
 use super::worker::{self, Worker};
@@ -25,6 +27,8 @@ const ERRORS_SHOWN: usize = 5;
 #[derive(Clone, Debug)]
 pub(crate) struct Make<'a> {
     pub(crate) worker: Worker,
+    /// What the kernel runs on.
+    pub(crate) architecture: Architecture,
     pub(crate) source: &'a Path,
     /// `O=`: what is built comes here.
     pub(crate) out: &'a Path,
@@ -94,8 +98,15 @@ impl Make<'_> {
         let mut out = std::ffi::OsString::from("O=");
         out.push(self.out);
         command.arg(out);
+        let prefix = tools::prefix(self.architecture);
+        if self.architecture.is_foreign() {
+            let name = tools::of_kernel(self.architecture);
+            command.arg(format!("ARCH={name}"));
+            command.arg(format!("CROSS_COMPILE={prefix}"));
+        }
         if tools::find("ccache").is_some() {
-            command.args(["CC=ccache gcc", "HOSTCC=ccache gcc"]);
+            command.arg(format!("CC=ccache {prefix}gcc"));
+            command.arg("HOSTCC=ccache gcc");
             command.env("CCACHE_DIR", &self.ccache);
             if self.is_first() {
                 // Nothing would be found, and the rest is what make keeps.
@@ -211,6 +222,7 @@ mod tests {
         let cancel = AtomicBool::new(false);
         let make = Make {
             worker: Worker::new(),
+            architecture: Architecture::Amd64,
             source: directory.path(),
             out: directory.path(),
             log: &log,

@@ -5,8 +5,34 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use punctual_model::Architecture;
+
 use super::error::BuildError;
 use super::worker::Worker;
+
+/// What the kernel calls an architecture.
+pub(crate) fn of_kernel(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::Amd64 => "x86",
+        Architecture::Arm64 => "arm64",
+    }
+}
+
+/// What stands before the names of compiler and linker for an architecture.
+pub(crate) fn prefix(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::Amd64 => "",
+        Architecture::Arm64 => "aarch64-linux-gnu-",
+    }
+}
+
+/// Where the image is in what was built, and what `make` calls it.
+pub(crate) fn image(architecture: Architecture) -> (&'static str, &'static str) {
+    match architecture {
+        Architecture::Amd64 => ("arch/x86/boot/bzImage", "bzImage"),
+        Architecture::Arm64 => ("arch/arm64/boot/Image", "Image"),
+    }
+}
 
 /// Programs, and the packages of Debian that have them.
 const PROGRAMS: [(&str, &str); 7] = [
@@ -19,6 +45,9 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("perl", "perl"),
 ];
 
+/// The compiler for kernels of another architecture, and its package.
+const CROSS: (&str, &str) = ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu");
+
 /// Headers: `objtool` reads ELF files, certificates are read by OpenSSL.
 const HEADERS: [(&str, &str); 3] = [
     ("stdlib.h", "libc6-dev"),
@@ -27,9 +56,11 @@ const HEADERS: [(&str, &str); 3] = [
 ];
 
 /// Whether all is here; one error names all that is not.
-pub(crate) fn check(worker: Worker) -> Result<(), BuildError> {
+pub(crate) fn check(worker: Worker, architecture: Architecture) -> Result<(), BuildError> {
+    let cross = architecture.is_foreign().then_some(CROSS);
     let mut missing: Vec<_> = PROGRAMS
         .into_iter()
+        .chain(cross)
         .filter(|(program, _)| find(program).is_none())
         .collect();
     let has_compiler = missing.iter().all(|(program, _)| *program != "gcc");
@@ -49,9 +80,11 @@ pub(crate) fn check(worker: Worker) -> Result<(), BuildError> {
 }
 
 /// The compiler and the linker, each with its version.
-pub(crate) fn versions(worker: Worker) -> Result<String, BuildError> {
+pub(crate) fn versions(worker: Worker, architecture: Architecture) -> Result<String, BuildError> {
+    let prefix = prefix(architecture);
     let version = |program: &str| -> Result<String, BuildError> {
-        let output = worker.command(program).arg("--version").output();
+        let mut command = worker.command(&format!("{prefix}{program}"));
+        let output = command.arg("--version").output();
         let output = output.map_err(BuildError::of_setpriv)?;
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.lines().next().unwrap_or_default().to_owned())
