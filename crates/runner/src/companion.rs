@@ -85,9 +85,9 @@ mod tests {
         let armv7 = Companion::Target(Processor::Armv7);
         assert_eq!(armv7.file_name(), "punctual-target-armv7");
         assert_eq!(armv7.variable(), "PUNCTUAL_TARGET_ARMV7");
-        let arm64 = Companion::Calls(Architecture::Arm64);
-        assert_eq!(arm64.file_name(), "punctual-calls-aarch64");
-        assert_eq!(arm64.variable(), "PUNCTUAL_CALLS_AARCH64");
+        let calls = Companion::Calls(Architecture::Arm64);
+        assert_eq!(calls.file_name(), "punctual-calls-aarch64");
+        assert_eq!(calls.variable(), "PUNCTUAL_CALLS_AARCH64");
         assert_eq!(Companion::Target(OWN).file_name(), "punctual-target");
         assert_eq!(Companion::Target(OWN).variable(), "PUNCTUAL_TARGET");
     }
