@@ -310,9 +310,11 @@ fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
                 "{step:#}"
             );
             // Up to an interrupt of the sample's own: it may serve another timer, too, and what
-            // holds the CPU until the clock says so ends no later for it.
+            // holds the CPU until the clock says so ends no later for it. The interrupt finds
+            // another tree of timers than the one from which the path was learnt.
             let difference = explained::number(&stall["difference_ns"]);
-            assert!((-3_000..=200).contains(&difference), "{step:#}");
+            let other_path = explained::number(&stall["foretold_ns"]) / 50;
+            assert!((-3_000..=other_path).contains(&difference), "{step:#}");
             assert!(explained::number(&step["sampled_ns"]) < burnt, "{step:#}");
             let cause = stall["cause"].as_str().unwrap_or_default();
             assert_has(cause, &["stall_"]);
