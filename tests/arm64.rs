@@ -411,7 +411,7 @@ fn each_interruption_on_arm64_is_a_sample_of_noise() {
     }
     let scratch = Scratch::new();
     let step = format!(
-        "modules = [\"stall\"]\n[[step]]\nprobe = \"noise\"\n{}\n",
+        "modules = [\"backfire\", \"pulse\", \"stall\"]\n[[step]]\nprobe = \"noise\"\n{}\n",
         noise::STALL
     );
     let suite = &scratch.suite("stalled", &[], &step);
