@@ -22,7 +22,7 @@ use punctual_model::Architecture;
 
 use crate::{checksum, elf};
 
-pub use error::InitramfsError;
+pub use error::{InitramfsError, build_command};
 pub use guest::{Program, base, find_busybox};
 
 /// What one path in the guest is.

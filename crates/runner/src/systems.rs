@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use punctual_bench::Processor;
 use punctual_bench::host::HostSystem;
 use punctual_bench::ssh::{Absence, Board, SshSystem};
 use punctual_bench::system::SystemUnderTest;
@@ -589,10 +588,10 @@ pub fn calls(architecture: Architecture) -> Result<PathBuf, String> {
     if path.is_file() {
         return Ok(path);
     }
-    let machine = Processor::from(architecture).machine();
     Err(format!(
-        "expected {}, found none (./build --targets {machine} makes it)",
-        path.display()
+        "expected {}, found no such file: build it with `{}`",
+        path.display(),
+        initramfs::build_command(architecture)
     ))
 }
 

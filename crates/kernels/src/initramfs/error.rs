@@ -20,7 +20,7 @@ pub enum InitramfsError {
         error: io::Error,
     },
     /// The target program is not there.
-    #[error("{}: expected punctual-target, found no such file: build it with `{}`", .path.display(), build(*.architecture))]
+    #[error("{}: expected punctual-target, found no such file: build it with `{}`", .path.display(), build_command(*.architecture))]
     NoTarget {
         /// Where it is to be.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum InitramfsError {
         architecture: Architecture,
     },
     /// The target program is not a static one for the guest's processor.
-    #[error("{}: expected punctual-target as a static {architecture} program, found {found}: build it with `{}`", .path.display(), build(*.architecture))]
+    #[error("{}: expected punctual-target as a static {architecture} program, found {found}: build it with `{}`", .path.display(), build_command(*.architecture))]
     Target {
         /// The file.
         path: PathBuf,
@@ -96,8 +96,8 @@ pub enum InitramfsError {
     Archive(io::Error),
 }
 
-/// What builds the target for an architecture.
-fn build(architecture: Architecture) -> String {
+/// What builds the programs of guests of an architecture.
+pub fn build_command(architecture: Architecture) -> String {
     if architecture.is_foreign() {
         format!("./build --targets {}", architecture.machine())
     } else {

@@ -56,8 +56,8 @@ thread_local! {
 /// interruption between them takes hundreds.
 const INTERRUPTED: u64 = 32;
 
-/// Takes the exclusive monitor. `eret` clears it (Arm Architecture Reference Manual, B2.12), so
-/// that an exclusive store fails after an interruption.
+/// Takes the exclusive monitor. `eret` clears it (Arm Architecture Reference Manual, exclusive
+/// monitors), so that an exclusive store fails after an interruption.
 #[inline]
 pub fn arm_interruption() {
     let word = WATCHED.with(Cell::as_ptr);
