@@ -31,6 +31,9 @@ pub struct Code {
     /// How far behind what such a register has the count itself is, by the kernel's file, where
     /// that differs from kernel to kernel.
     pub count_place: fn(&[u8]) -> Option<u64>,
+    /// Where a kernel's file reads what masks interrupts to have it restored, though it does not
+    /// set what is set already: how far behind its begin.
+    pub saves: fn(&[u8]) -> Vec<u64>,
     /// Functions of a kind, by their whole names, or, with `*`, by how they begin; beside those
     /// that all kernels have.
     pub functions: &'static [(CodeKind, &'static str)],

@@ -5,19 +5,14 @@
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn};
 
+use crate::masks::{Mask, Masking};
 use crate::symbols::Symbols;
 
 /// What an instruction does, if that matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Masks interrupts.
-    Mask,
-    /// Opens interrupts.
-    Unmask,
-    /// Reads whether interrupts are masked; to have it restored, where it masks them next.
-    ReadMask,
-    /// Restores whether interrupts are masked, as it was read.
-    RestoreMask,
+    /// Does something about what masks interrupts.
+    Mask(Mask, Masking),
     /// Sleeps until an interrupt comes.
     Halt,
     /// Reads the counter that is the guest's clock.

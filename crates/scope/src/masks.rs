@@ -3,67 +3,148 @@
 //!
 //! The values are in registers, which are not seen. But what saves and restores masks is nested:
 //! the last that was read is the first to be restored. Where interrupts are open nothing that was
-//! read before matters any more; and an exception that comes while they are masked has its own.
+//! read before matters any more; and an exception that comes while they are off has its own.
 
 /// How many instructions before it masks interrupts a function reads the mask, at most.
 const NEAR: u64 = 4;
 
-/// What was read and not restored.
+/// What keeps interrupts from a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mask {
+    /// A flag of the CPU itself.
+    Flag,
+    /// A priority that the interrupt controller compares those of interrupts with.
+    Priority,
+}
+
+/// What is done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masking {
+    /// Interrupts are masked.
+    Set,
+    /// They are opened.
+    Clear,
+    /// Whether they are masked is read; to have it restored, where they are masked next.
+    Read,
+    /// The same, to have it restored in any case.
+    Save,
+    /// It is restored as it was read.
+    Restore,
+}
+
+/// What a CPU's masks are, and what was read of each and not restored.
 #[derive(Clone, Debug, Default)]
 pub struct Masks {
-    /// Whether interrupts were masked.
-    read: Vec<bool>,
-    /// How much of `read` is from before each exception that came while they were masked.
-    levels: Vec<usize>,
-    /// The position at which the mask was read last.
-    last: Option<u64>,
+    flag: Saved,
+    priority: Saved,
 }
 
 impl Masks {
-    /// The mask is read at a position.
-    pub fn reads(&mut self, position: u64) {
-        self.last = Some(position);
-    }
-
-    /// Interrupts are masked at a position, where they are `masked` or not.
-    pub fn mask(&mut self, position: u64, masked: bool) {
-        let last = self.last.take();
-        if last.is_some_and(|last| position.saturating_sub(last) <= NEAR) {
-            self.read.push(masked);
+    /// Something is done at a position, where interrupts are `off` or not. Returns whether they
+    /// are now; `None` where that stays as it is.
+    pub fn apply(
+        &mut self,
+        (mask, masking): (Mask, Masking),
+        position: u64,
+        off: bool,
+    ) -> Option<bool> {
+        self.agree(off);
+        let own = match mask {
+            Mask::Flag => &mut self.flag,
+            Mask::Priority => &mut self.priority,
+        };
+        match masking {
+            Masking::Read => own.last = Some(position),
+            Masking::Save => own.save(),
+            Masking::Set => own.set(position),
+            Masking::Clear => own.masked = false,
+            Masking::Restore => own.restore(),
         }
-    }
-
-    /// Interrupts are opened.
-    pub fn open(&mut self) {
-        *self = Self::default();
-    }
-
-    /// What was read last is restored: returns whether interrupts are masked now. Behind an
-    /// exception that is what was before it.
-    pub fn restore(&mut self) -> bool {
-        let base = self.levels.last().copied();
-        let own = (self.read.len() > base.unwrap_or(0)).then(|| self.read.pop());
-        let masked = own.flatten().unwrap_or(base.is_some());
-        if !masked {
-            self.open();
+        if matches!(masking, Masking::Read | Masking::Save) {
+            return None;
         }
-        masked
+        let off = self.flag.masked || self.priority.masked;
+        if !off {
+            *self = Self::default();
+        }
+        Some(off)
     }
 
-    /// The CPU comes into the kernel by itself, while interrupts are `masked` or not.
-    pub fn enter(&mut self, masked: bool) {
-        if masked {
-            self.levels.push(self.read.len());
+    /// The CPU comes into the kernel by itself, with its flag set, while interrupts are `off` or
+    /// not.
+    pub fn enter(&mut self, off: bool) {
+        self.agree(off);
+        if off {
+            self.flag.enter();
+            self.priority.enter();
         } else {
-            self.open();
+            *self = Self::default();
         }
+        self.flag.masked = true;
     }
 
     /// It goes back.
     pub fn leave(&mut self) {
+        self.flag.leave();
+        self.priority.leave();
+    }
+
+    /// What the code proves is so, whatever was followed.
+    fn agree(&mut self, off: bool) {
+        if !off {
+            self.flag.masked = false;
+            self.priority.masked = false;
+        } else if !self.priority.masked {
+            self.flag.masked = true;
+        }
+    }
+}
+
+/// What was read of one mask and not restored.
+#[derive(Clone, Debug, Default)]
+struct Saved {
+    masked: bool,
+    /// Whether interrupts were masked.
+    read: Vec<bool>,
+    /// How much of `read` is from before each exception that came while interrupts were off, and
+    /// whether this mask was set there.
+    levels: Vec<(usize, bool)>,
+    /// The position at which the mask was read last.
+    last: Option<u64>,
+}
+
+impl Saved {
+    fn save(&mut self) {
+        self.last = None;
+        self.read.push(self.masked);
+    }
+
+    fn set(&mut self, position: u64) {
+        let last = self.last.take();
+        if last.is_some_and(|last| position.saturating_sub(last) <= NEAR) {
+            self.save();
+        }
+        self.masked = true;
+    }
+
+    /// Behind an exception what is restored first is that which was before it.
+    fn restore(&mut self) {
+        let (length, before) = self.levels.last().copied().unwrap_or_default();
+        let own = (self.read.len() > length).then(|| self.read.pop());
+        self.masked = own.flatten().unwrap_or(before);
+    }
+
+    fn enter(&mut self) {
+        self.levels.push((self.read.len(), self.masked));
+    }
+
+    fn leave(&mut self) {
         match self.levels.pop() {
-            Some(length) => self.read.truncate(length),
-            None => self.open(),
+            Some((length, before)) => {
+                self.read.truncate(length);
+                self.masked = before;
+            }
+            None => *self = Self::default(),
         }
     }
 }
@@ -72,34 +153,97 @@ impl Masks {
 mod tests {
     use super::*;
 
+    /// Does this at these positions, and follows whether interrupts are off.
+    fn done(masks: &mut Masks, all: &[(Mask, Masking, u64)]) -> bool {
+        let off = |masks: &Masks| masks.flag.masked || masks.priority.masked;
+        for (mask, masking, at) in all {
+            let before = off(masks);
+            let now = masks.apply((*mask, *masking), *at, before);
+            assert_eq!(now.unwrap_or(before), off(masks));
+        }
+        off(masks)
+    }
+
     #[test]
     fn what_was_read_last_is_restored_first() {
+        use Mask::Flag;
+        use Masking::{Clear, Read, Restore, Set};
         let mut masks = Masks::default();
-        masks.reads(10);
-        masks.mask(11, false);
-        masks.reads(20);
-        masks.mask(21, true);
-        assert!(masks.restore());
-        assert!(!masks.restore());
+        let twice = [
+            (Flag, Read, 10),
+            (Flag, Set, 11),
+            (Flag, Read, 20),
+            (Flag, Set, 21),
+        ];
+        assert!(done(&mut masks, &twice));
+        assert!(done(&mut masks, &[(Flag, Restore, 30)]));
+        assert!(!done(&mut masks, &[(Flag, Restore, 31)]));
         // What masks without having read has nothing to restore.
-        masks.mask(30, false);
-        masks.reads(40);
-        masks.mask(60, true);
-        assert!(!masks.restore());
+        let unread = [
+            (Flag, Clear, 39),
+            (Flag, Set, 40),
+            (Flag, Read, 50),
+            (Flag, Set, 70),
+        ];
+        assert!(done(&mut masks, &unread));
+        assert!(!done(&mut masks, &[(Flag, Restore, 80)]));
+    }
+
+    #[test]
+    fn what_is_set_already_is_saved_without_being_set_again() {
+        use Mask::Flag;
+        use Masking::{Restore, Save, Set};
+        let mut masks = Masks::default();
+        let once = [
+            (Flag, Save, 1),
+            (Flag, Set, 2),
+            (Flag, Save, 3),
+            (Flag, Restore, 4),
+        ];
+        assert!(done(&mut masks, &once));
+        assert!(!done(&mut masks, &[(Flag, Restore, 5)]));
     }
 
     #[test]
     fn an_exception_restores_what_was_before_it_and_leaves_what_it_interrupted() {
+        use Mask::Flag;
+        use Masking::{Read, Restore, Set};
         let mut masks = Masks::default();
-        masks.reads(0);
-        masks.mask(1, false);
+        done(&mut masks, &[(Flag, Read, 0), (Flag, Set, 1)]);
         masks.enter(true);
-        assert!(masks.restore(), "it came while they were masked");
-        masks.reads(5);
-        masks.mask(6, true);
+        let within = [(Flag, Restore, 2)];
+        assert!(done(&mut masks, &within), "it came while they were masked");
+        done(&mut masks, &[(Flag, Read, 5), (Flag, Set, 6)]);
         masks.leave();
-        assert!(!masks.restore());
+        assert!(!done(&mut masks, &[(Flag, Restore, 7)]));
         masks.enter(false);
-        assert!(!masks.restore(), "it came while they were open");
+        let within = [(Flag, Restore, 8)];
+        assert!(!done(&mut masks, &within), "it came while they were open");
+    }
+
+    #[test]
+    fn what_the_priority_masks_the_flag_does_not_open() {
+        use Mask::{Flag, Priority};
+        use Masking::{Clear, Restore, Save, Set};
+        let mut masks = Masks::default();
+        // A lock, as a kernel with pseudo-NMIs takes it, and what faults behind it.
+        assert!(done(&mut masks, &[(Priority, Save, 1), (Priority, Set, 2)]));
+        masks.enter(true);
+        assert!(done(
+            &mut masks,
+            &[(Priority, Clear, 3), (Priority, Set, 4), (Flag, Clear, 5)]
+        ));
+        masks.leave();
+        assert!(done(&mut masks, &[]));
+        assert!(!done(&mut masks, &[(Priority, Restore, 6)]));
+        // An interrupt: the priority masks the others, and the way back sets the flag again.
+        masks.enter(false);
+        assert!(done(
+            &mut masks,
+            &[(Priority, Clear, 7), (Priority, Set, 8), (Flag, Clear, 9)]
+        ));
+        assert!(done(&mut masks, &[(Flag, Set, 10), (Priority, Clear, 11)]));
+        masks.leave();
+        assert!(!done(&mut masks, &[]));
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest kernel's own names for its code, from its `/proc/kallsyms`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::io::Read as _;
 
@@ -37,14 +37,19 @@ pub struct Symbols {
     pointers: HashMap<usize, u64>,
     /// How far behind that the count is, by the same file.
     count_place: Option<u64>,
+    /// Where it saves what masks interrupts, by the same file.
+    saves: HashSet<u64>,
 }
 
 /// What begins the second name that some functions have in Linux 7.2, not yet in 6.12: among
 /// them `memcpy` and the retpolines, which code that runs early calls by it.
 const EARLY: &str = "__pi_";
 
-/// The name of where the kernel's file begins in memory.
+/// The name of where the kernel's file begins in memory; that of its code, less than [`ALIGNED`]
+/// bytes behind, where the former is no name of code, as in Linux 6.1.
 const FIRST: &str = "_text";
+const CODE: &str = "_stext";
+const ALIGNED: u64 = 2 << 20;
 
 /// More than the names of any kernel, in bytes.
 const TEXT_MAX: u64 = 64 << 20;
@@ -75,6 +80,7 @@ impl Symbols {
             per_cpu: HashMap::new(),
             pointers: HashMap::new(),
             count_place: None,
+            saves: HashSet::new(),
         };
         let mut found: Vec<(Symbol, bool)> = Vec::new();
         for line in text.lines() {
@@ -113,8 +119,11 @@ impl Symbols {
     /// threads did before they were watched.
     pub(crate) fn learn(&mut self, image: &[u8]) {
         self.count_place = (self.code.count_place)(image);
-        let first = self.by_name.get(FIRST).map(|at| self.text[*at].address);
+        let named = |name: &str| self.by_name.get(name).map(|at| self.text[*at].address);
+        let first = named(FIRST).or_else(|| Some(named(CODE)? & !(ALIGNED - 1)));
         let Some(first) = first else { return };
+        let saves = (self.code.saves)(image).into_iter();
+        self.saves = saves.map(|behind| first + behind).collect();
         for (behind, register) in (self.code.pointers)(image) {
             if let Some(number) = self.number(first + behind) {
                 *self.pointers.entry(number).or_default() |= 1 << register;
@@ -133,6 +142,12 @@ impl Symbols {
     /// How far behind that place the count itself is, as far as the kernel's file tells.
     pub(crate) fn count_place(&self) -> Option<u64> {
         self.count_place
+    }
+
+    /// Whether what masks interrupts is read at an address to have it restored in any case, as
+    /// far as the kernel's file tells.
+    pub(crate) fn saves(&self, address: u64) -> bool {
+        self.saves.contains(&address)
     }
 
     fn number(&self, address: u64) -> Option<usize> {

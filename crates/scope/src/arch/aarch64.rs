@@ -10,6 +10,7 @@ use punctual_trace::{Arch, Block, Insn};
 
 use super::Code;
 use crate::decode::{Counted, Decoded, Holder, Op, Transfer};
+use crate::masks::{Mask, Masking};
 use crate::names::CodeKind;
 use crate::symbols::Symbols;
 
@@ -21,6 +22,7 @@ pub static CODE: Code = Code {
     looks_back: 4 * 32,
     pointers,
     count_place,
+    saves,
     functions: &[
         (
             CodeKind::Interrupt,
@@ -53,25 +55,83 @@ pub static CODE: Code = Code {
     vdso: 0xffff_f7ff_0000..0xffff_f800_0000,
 };
 
-/// Before Linux 6.3 a mask that is set already is not set again where it is saved, so that what
-/// is read to be restored is not told from what is only looked at. Pseudo-NMIs are masked by
-/// priorities, which are in registers.
-fn refusal(release: &str, boot: &str) -> Option<String> {
+/// Before Linux 5.14 the code behind the vectors was of another kind, with other names.
+fn refusal(release: &str, _: &str) -> Option<String> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let mut number = || numbers.next()?.parse::<u32>().ok();
     let version = number().zip(number());
-    if version.is_none_or(|version| version < (6, 3)) {
-        return Some(format!(
-            "its kernel is {release}, and of arm64 kernels those from Linux 6.3 on are understood"
-        ));
-    }
-    let priorities = "irqchip.gicv3_pseudo_nmi=";
-    let mut words = boot.split_whitespace();
-    let masks = words.rfind(|word| word.starts_with(priorities))?;
-    let off = ["0", "n", "N", "off"].contains(&&masks[priorities.len()..]);
-    (!off).then(|| {
-        format!("it was booted with {masks}: what is masked by priorities is not followed")
+    version.is_none_or(|version| version < (5, 14)).then(|| {
+        format!(
+            "its kernel is {release}, and of arm64 kernels those from Linux 5.14 on are understood"
+        )
     })
+}
+
+/// Where a kernel's `Image` reads a mask to have it restored, though it does not set it if it is
+/// set already: it keeps what it has read, goes one way or the other by it, and one of the two
+/// sets the mask. Before Linux 6.3 it does so with the CPU's flag, and where it has pseudo-NMIs
+/// with the priority, too.
+fn saves(image: &[u8]) -> Vec<u64> {
+    let words: Vec<u32> = words_of(image).collect();
+    let sets = |at: usize| {
+        let straight = words.iter().skip(at).take(SETS_WITHIN);
+        let mut straight = straight.take_while(|word| !branches(**word) && !reads_mask(**word));
+        straight.any(|word| sets_mask(*word))
+    };
+    let is_saved = |at: usize| {
+        let read = register(words[at], 0);
+        let behind = words[at + 1..].iter().zip(at + 1..).take(BRANCHES_WITHIN);
+        let mut is_kept = false;
+        for (word, at) in behind {
+            // and w0, wN, #0x80; cmp xN, #0xe0
+            let of_flag = word & !0x3ff == 0x1219_0000 && register(*word, 0) != read;
+            let of_priority = word & 0x7fff_fc1f == 0x7103_801f;
+            is_kept |= (of_flag || of_priority) && register(*word, 5) == read;
+            if branches(*word) {
+                let elsewhere = conditional(*word).and_then(|by| at.checked_add_signed(by));
+                return is_kept && elsewhere.is_some_and(|other| sets(at + 1) || sets(other));
+            }
+        }
+        false
+    };
+    let read = words.iter().zip(0..).filter(|(word, _)| reads_mask(**word));
+    let saved = read.filter(|(_, at)| is_saved(*at));
+    saved.map(|(_, at)| 4 * at as u64).collect()
+}
+
+/// How many instructions behind the reading of a mask it is decided by it; and how many behind
+/// that it is set.
+const BRANCHES_WITHIN: usize = 8;
+const SETS_WITHIN: usize = 4;
+
+fn words_of(image: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    let words = image.chunks_exact(4);
+    words.filter_map(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?)))
+}
+
+/// `mrs x0, daif` and `mrs x0, icc_pmr_el1`.
+fn reads_mask(word: u32) -> bool {
+    matches!(word & !0x1f, READ_FLAG | READ_PRIORITY)
+}
+
+/// `msr daifset, #2` and `msr icc_pmr_el1, x0`.
+fn sets_mask(word: u32) -> bool {
+    let sets_flag = word & !0xf00 == SET_FLAG && word & IRQ_IN_NUMBER != 0;
+    sets_flag || word & !0x1f == WRITE_PRIORITY
+}
+
+/// How many instructions on a conditional branch leads, if it is one: `b.eq`, `cbz`, `tbz`.
+fn conditional(word: u32) -> Option<isize> {
+    let by = |count: u32| {
+        let field = bits(word, 5, count) << (64 - count);
+        Some((field as i64 >> (64 - count)) as isize)
+    };
+    match word & 0x7e00_0000 {
+        0x3400_0000 => by(19),
+        0x3600_0000 => by(14),
+        _ if word & 0xff00_0010 == 0x5400_0000 => by(19),
+        _ => None,
+    }
 }
 
 /// Where a kernel's `Image` has `mrs xN, sp_el0`; none where the file is not one. A thread that
@@ -81,21 +141,30 @@ fn pointers(image: &[u8]) -> Vec<(u64, u8)> {
     if image.get(0x38..0x3c) != Some(b"ARM\x64") {
         return Vec::new();
     }
-    let words = image.chunks_exact(4).zip((0..).step_by(4));
-    let taken = words.filter_map(|(bytes, behind)| {
-        let word = u32::from_le_bytes(bytes.try_into().ok()?);
-        (word & !0x1f == CURRENT).then_some((behind, register(word, 0)))
+    let words: Vec<u32> = words_of(image).collect();
+    let taken = words.iter().enumerate().filter_map(|(at, word)| {
+        let pointer = register(*word, 0);
+        // The stack protector's number is near it in the task, too, for which any register does.
+        let is_used = |word: &u32| {
+            let access = Access::of(*word);
+            access
+                .is_some_and(|it| it.base == pointer && PREEMPT_COUNT.contains(&(it.offset as u64)))
+        };
+        let behind = || words[at + 1..].iter().take(LEAD);
+        let is_pointer =
+            word & !0x1f == CURRENT && (KEPT.contains(&pointer) || behind().any(is_used));
+        is_pointer.then_some((4 * at as u64, pointer))
     });
     taken.collect()
 }
 
+/// The registers that are the same behind a call as before it.
+const KEPT: std::ops::RangeInclusive<u8> = 19..=28;
+
 /// Where the preemption count is in `thread_info`, by how often a kernel's `Image` adds 1 there
 /// right behind `mrs xN, sp_el0`; none where it never does.
 fn count_place(image: &[u8]) -> Option<u64> {
-    let words: Vec<u32> = image
-        .chunks_exact(4)
-        .filter_map(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?)))
-        .collect();
+    let words: Vec<u32> = words_of(image).collect();
     let counted = |words: &[u32], place: u64| {
         let (task, access) = (register(words[0], 0), |word| Access::of(word));
         let is_there = |access: &Access| {
@@ -198,6 +267,16 @@ const TASK: u8 = 32;
 /// The bit of interrupts in the mask as a register has it, and as an instruction's number has it.
 const IRQ_IN_REGISTER: u64 = 0x80;
 const IRQ_IN_NUMBER: u32 = 0x200;
+/// `msr daifset, #0` and `msr daifclr, #0`; `mrs x0, daif` and `msr daif, x0`.
+const SET_FLAG: u32 = 0xd503_40df;
+const CLEAR_FLAG: u32 = 0xd503_40ff;
+const READ_FLAG: u32 = 0xd53b_4220;
+const WRITE_FLAG: u32 = 0xd51b_4220;
+/// The same of the priority that the interrupt controller compares with (`ICC_PMR_EL1`).
+const READ_PRIORITY: u32 = 0xd538_4600;
+const WRITE_PRIORITY: u32 = 0xd518_4600;
+/// From this priority on the kernel masks no interrupt: `GIC_PRIO_IRQON`, alike in all versions.
+const OPEN_PRIORITY: u64 = 0xe0;
 
 /// The instruction's bits, some of them.
 fn bits(word: u32, from: u32, count: u32) -> u64 {
@@ -357,20 +436,33 @@ impl Reader {
     /// Instructions that concern the CPU itself.
     fn system(&self, word: u32) -> Option<Op> {
         let by_number = word & IRQ_IN_NUMBER != 0;
+        let flag = |masking| by_number.then_some(Op::Mask(Mask::Flag, masking));
         match word & !0xf00 {
-            0xd503_40df => return by_number.then_some(Op::Mask),
-            0xd503_40ff => return by_number.then_some(Op::Unmask),
+            SET_FLAG => return flag(Masking::Set),
+            CLEAR_FLAG => return flag(Masking::Clear),
             _ => {}
         }
+        let written = match (register(word, 0), self.value(register(word, 0))) {
+            (ZERO, _) => Some(0),
+            (_, Value::Is(number)) => Some(number),
+            _ => None,
+        };
+        let masking = |masks: fn(u64) -> bool| match written.map(masks) {
+            Some(true) => Masking::Set,
+            Some(false) => Masking::Clear,
+            None => Masking::Restore,
+        };
         match word & !0x1f {
-            // DAIF, read and written.
-            0xd53b_4220 => Some(Op::ReadMask),
-            0xd51b_4220 => Some(match (register(word, 0), self.value(register(word, 0))) {
-                (ZERO, _) => Op::Unmask,
-                (_, Value::Is(mask)) if mask & IRQ_IN_REGISTER == 0 => Op::Unmask,
-                (_, Value::Is(_)) => Op::Mask,
-                _ => Op::RestoreMask,
-            }),
+            READ_FLAG => Some(Op::Mask(Mask::Flag, Masking::Read)),
+            READ_PRIORITY => Some(Op::Mask(Mask::Priority, Masking::Read)),
+            WRITE_FLAG => {
+                let masking = masking(|flags| flags & IRQ_IN_REGISTER != 0);
+                Some(Op::Mask(Mask::Flag, masking))
+            }
+            WRITE_PRIORITY => {
+                let masking = masking(|priority| priority < OPEN_PRIORITY);
+                Some(Op::Mask(Mask::Priority, masking))
+            }
             // Not by a compiler: the probe noise looks for an interruption.
             0xd53b_e040 if register(word, 0) == LINK => None,
             // CNTVCT_EL0 and CNTVCTSS_EL0.
@@ -619,7 +711,13 @@ fn decoded(block: &Block, before: &[Insn], symbols: &Symbols) -> Decoded {
         let word = word(insn);
         let displacement = Access::of(word).map_or(0, |access| access.offset);
         insns.push((insn.address, displacement as u64));
+        let ops = reader.ops.len();
         reader.read(number, word, &insn.bytes);
+        if let Some((_, Op::Mask(_, masking @ Masking::Read))) = reader.ops.get_mut(ops)
+            && symbols.saves(insn.address)
+        {
+            *masking = Masking::Save;
+        }
         pauses |= matches!(word, YIELD | WAIT_FOR_EVENT);
         last = word;
     }

@@ -9,6 +9,7 @@ use punctual_trace::{Arch, Block, Insn};
 
 use super::Code;
 use crate::decode::{Counted, Decoded, Holder, Op, Transfer};
+use crate::masks::{Mask, Masking};
 use crate::names::CodeKind;
 use crate::symbols::Symbols;
 
@@ -20,6 +21,7 @@ pub static CODE: Code = Code {
     looks_back: 0,
     // It is packed; and what holds the place does so for a few instructions.
     pointers: |_| Vec::new(),
+    saves: |_| Vec::new(),
     count_place: |_| None,
     functions: &[
         (
@@ -137,10 +139,12 @@ fn transfer(insn: &Instruction) -> Transfer {
 
 fn op(insn: &Insn, decoded: &Instruction, preempt_count: Option<u64>) -> Option<Op> {
     match decoded.mnemonic() {
-        Mnemonic::Cli => Some(Op::Mask),
+        Mnemonic::Cli => Some(Op::Mask(Mask::Flag, Masking::Set)),
         // What `popf` restores cannot be seen. The kernel uses it where interrupts are to be open
         // again; where not, the next interrupt that comes says nothing new.
-        Mnemonic::Sti | Mnemonic::Popf | Mnemonic::Popfd | Mnemonic::Popfq => Some(Op::Unmask),
+        Mnemonic::Sti | Mnemonic::Popf | Mnemonic::Popfd | Mnemonic::Popfq => {
+            Some(Op::Mask(Mask::Flag, Masking::Clear))
+        }
         Mnemonic::Hlt => Some(Op::Halt),
         Mnemonic::Rdtsc | Mnemonic::Rdtscp => Some(Op::ReadClock),
         Mnemonic::Nop => Marker::of(&insn.bytes).map(Op::Marker),
@@ -277,11 +281,11 @@ mod tests {
             &[0xc3], // ret
         ]);
         let expected = [
-            (0, Op::Mask),
+            (0, Op::Mask(Mask::Flag, Masking::Set)),
             (1, Op::Preempt(1)),
             (3, Op::Preempt(-0x100)),
             (4, Op::PreemptBy),
-            (6, Op::Unmask),
+            (6, Op::Mask(Mask::Flag, Masking::Clear)),
         ];
         assert_eq!(found, expected);
         assert_eq!(last, Transfer::Return);

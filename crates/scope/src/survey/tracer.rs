@@ -13,7 +13,7 @@ use crate::arrivals::timeline::{self, Looks, Period, Timeline};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
-use crate::masks::Masks;
+use crate::masks::{Mask, Masking, Masks};
 use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemptibility::Preemptibility;
 
@@ -683,7 +683,7 @@ impl<'a> SectionTracer<'a> {
 
     fn op(&mut self, op: Op, func: Func) {
         match op {
-            Op::Mask | Op::Unmask | Op::ReadMask | Op::RestoreMask => self.mask(op, func),
+            Op::Mask(mask, masking) => self.mask((mask, masking), func),
             Op::NeedResched(is_needed) => self.delays.need_resched(is_needed),
             Op::Preempt(amount) => self.preempt(amount, func),
             Op::PreemptBy => {
@@ -754,21 +754,11 @@ impl<'a> SectionTracer<'a> {
         self.note(func, false);
     }
 
-    /// Something is done about the interrupts' mask.
-    fn mask(&mut self, op: Op, func: Func) {
-        let (at, masks) = (self.position, &mut self.masks);
-        let masked = self.open[SectionKind::IrqsOff as usize].is_some();
-        let is_masked = match op {
-            Op::ReadMask => return masks.reads(at),
-            Op::RestoreMask => masks.restore(),
-            Op::Mask => {
-                masks.mask(at, masked);
-                true
-            }
-            _ => {
-                masks.open();
-                false
-            }
+    /// Something is done about what masks interrupts.
+    fn mask(&mut self, done: (Mask, Masking), func: Func) {
+        let off = self.open[SectionKind::IrqsOff as usize].is_some();
+        let Some(is_masked) = self.masks.apply(done, self.position, off) else {
+            return;
         };
         let name = self.library.names.name(func);
         let by_softirq = name.kind == CodeKind::Softirq;

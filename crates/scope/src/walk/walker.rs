@@ -8,7 +8,7 @@ use punctual_trace::Word;
 use super::path::{Access, Activation, Moment, Number, Span, Switch, Task, Wake, Walk};
 use crate::blocks::{Blocks, Notes};
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
-use crate::masks::Masks;
+use crate::masks::{Mask, Masking, Masks};
 use crate::names::{self, CodeKind, Func, KERNEL};
 
 /// Follows a window.
@@ -464,7 +464,7 @@ impl<'a> Walker<'a> {
             found.map(|(_, at)| *at)
         };
         match op {
-            Op::Mask | Op::Unmask | Op::ReadMask | Op::RestoreMask => self.mask(op),
+            Op::Mask(mask, masking) => self.mask((mask, masking)),
             Op::Halt => self.walk.halts.push(self.here()),
             Op::ReadClock => {
                 if self.walk.spans.last().is_some_and(|span| span.user) {
@@ -498,21 +498,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Something is done about the interrupts' mask.
-    fn mask(&mut self, op: Op) {
+    /// Something is done about what masks interrupts.
+    fn mask(&mut self, done: (Mask, Masking)) {
         let (at, cpu) = (self.walk.total, &mut self.cpu);
-        let masked = cpu.irqs_off.is_some();
-        match op {
-            Op::ReadMask => cpu.masks.reads(at),
-            Op::Mask => {
-                cpu.masks.mask(at, masked);
-                cpu.irqs_off = cpu.irqs_off.or(cpu.top);
-            }
-            Op::RestoreMask if cpu.masks.restore() => cpu.irqs_off = cpu.irqs_off.or(cpu.top),
-            _ => {
-                cpu.masks.open();
-                cpu.irqs_off = None;
-            }
+        match cpu.masks.apply(done, at, cpu.irqs_off.is_some()) {
+            Some(true) => cpu.irqs_off = cpu.irqs_off.or(cpu.top),
+            Some(false) => cpu.irqs_off = None,
+            None => {}
         }
     }
 
