@@ -188,6 +188,7 @@ fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
     let mut kernels = KERNELS.to_vec();
     if punctual_skip::long("PUNCTUAL_LONG") {
         kernels.extend(["debian-7.2-arm64", "debian-7.2-rt-arm64"]);
+        kernels.extend(["debian-6.1-arm64", "debian-6.1-rt-arm64"]);
     }
     let kernels = kernels.iter().flat_map(|kernel| ["--kernel", kernel]);
     let words: Vec<&str> = [suite.as_str()].into_iter().chain(kernels).collect();
@@ -228,39 +229,61 @@ fn a_stall_on_arm64_is_named_with_its_kind_and_its_length() {
     if !is_ready() {
         return;
     }
-    let scratch = Scratch::new();
-    let subject =
-        |(name, kernel)| format!("[[subject]]\nname = \"{name}\"\nkernel = \"{kernel}\"\n");
-    let subjects = ["stock", "rt"].into_iter().zip(KERNELS).map(subject);
-    let subjects: String = subjects.collect();
+    // Before Linux 6.3 a mask that is set is saved without being set again.
+    let mut kernels = vec![
+        (KERNELS[0], "", Counts::Nothing),
+        (KERNELS[1], "", Counts::Rt),
+        ("debian-6.1-rt-arm64", "", Counts::Rt),
+    ];
+    if punctual_skip::long("PUNCTUAL_LONG") {
+        kernels.push(("debian-6.1-arm64", "", Counts::Nothing));
+    }
+    stalls_are_named(&Scratch::new(), &kernels);
+}
+
+/// What a kernel counts, and so has names for.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Counts {
+    /// Neither preemption nor spinning locks.
+    Nothing,
+    /// Both.
+    Full,
+    /// Both, and locks sleep.
+    Rt,
+}
+
+/// Each kind of stall is told by its name and its length, on each of these kernels, with these
+/// boot arguments.
+pub(super) fn stalls_are_named(scratch: &Scratch, kernels: &[(&str, &str, Counts)]) {
+    let subject = |(number, (kernel, boot, _)): (usize, &(&str, &str, Counts))| {
+        format!("[[subject]]\nname = \"{number}\"\nkernel = \"{kernel}\"\nboot = \"{boot}\"\n")
+    };
+    let subjects: String = kernels.iter().enumerate().map(subject).collect();
     let suite = format!(
         "name = \"stalls\"\nsummary = \"known\"\nmodules = [\"stall\"]\n{}{subjects}",
         scope::every_stall()
     );
     let suite = &scratch.file("known.toml", suite);
-    for run in scratch.measure(&[suite, "--jobs", "1"]) {
-        let is_rt = run["subject"]["name"] == "rt";
-        let is_counted = |kind: &scope::Kind| ["irqs-off", "softirq"].contains(&kind.name);
-        let hold = |kind: &scope::Kind| match kind {
-            kind if is_rt => kind.rt,
-            kind if is_counted(kind) => kind.stock,
+    let runs = scratch.measure(&[suite, "--jobs", "1"]);
+    for (run, (.., counts)) in runs.iter().zip(kernels) {
+        let is_counted = |kind: &scope::Kind| match counts {
+            Counts::Nothing => ["irqs-off", "softirq"].contains(&kind.name),
+            Counts::Full => true,
+            // On RT the holder of a spin lock, which sleeps there, can be preempted.
+            Counts::Rt => kind.name != "spinlock",
+        };
+        let hold = |kind: &scope::Kind| match counts {
+            Counts::Rt => kind.rt,
+            _ if is_counted(kind) => kind.stock,
             _ => Some("no preemption point"),
         };
-        scope::check_stories(&scratch, &run, &hold);
-        // On RT the holder of a spin lock, which sleeps there, can be preempted.
-        let is_there = |kind: &scope::Kind| {
-            if is_rt {
-                kind.name != "spinlock"
-            } else {
-                is_counted(kind)
-            }
-        };
+        scope::check_stories(scratch, run, &hold);
         let surveyed = scope::Surveyed {
             irq_work: IRQ,
             way_ns: 1_500,
-            is_there: &is_there,
+            is_there: &is_counted,
         };
-        scope::check_survey(&scratch, &run, &surveyed);
+        scope::check_survey(scratch, run, &surveyed);
     }
 }
 

@@ -12,6 +12,8 @@ use punctual_tests::linux::{SMALL, SMALL_ARM64, SOURCE, TREE, git, put, tree};
 use punctual_tests::{Ended, KERNELS, Scratch, assert_ends, assert_has, programs};
 use serde_json::Value;
 
+use super::arm64::{Counts, stalls_are_named};
+
 /// `punctual kernel build` of Debian's source with these words.
 fn build(scratch: &Scratch, words: &[&str]) -> Ended {
     let start = ["kernel", "build", "--source", SOURCE];
@@ -142,7 +144,8 @@ fn a_kernel_for_arm64_is_built_and_explained() {
         "--full",
     ];
     let named = ["--id", "kernel-builds-arm64", "--replace"];
-    let built = scratch.run(&[&words[..], &named].concat());
+    let set = ["--set", "ARM64_PSEUDO_NMI=y"];
+    let built = scratch.run(&[&words[..], &named, &set].concat());
     assert_ends(&built, 0, &["is in the cache"]);
     let suite = scratch.suite(
         "short",
@@ -158,6 +161,10 @@ fn a_kernel_for_arm64_is_built_and_explained() {
     );
     assert_eq!(samples(&told).len(), 60);
     samples(&told).iter().for_each(check_sum);
+    // Interrupts are masked by the CPU's flag, or by the priority of pseudo-NMIs.
+    let boots = ["", "irqchip.gicv3_pseudo_nmi=1"];
+    let kernels = boots.map(|boot| (named[1], boot, Counts::Full));
+    stalls_are_named(&scratch, &kernels);
 }
 
 /// A commit: what it is, and the text that it puts in place of another in a file.
