@@ -186,9 +186,10 @@ fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
     let scratch = Scratch::new();
     let suite = &scratch.file("small.toml", SUITE);
     let mut kernels = KERNELS.to_vec();
+    kernels.push("debian-6.1-rt-arm64");
     if punctual_skip::long("PUNCTUAL_LONG") {
         kernels.extend(["debian-7.2-arm64", "debian-7.2-rt-arm64"]);
-        kernels.extend(["debian-6.1-arm64", "debian-6.1-rt-arm64"]);
+        kernels.push("debian-6.1-arm64");
     }
     let kernels = kernels.iter().flat_map(|kernel| ["--kernel", kernel]);
     let words: Vec<&str> = [suite.as_str()].into_iter().chain(kernels).collect();
@@ -210,6 +211,12 @@ fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
         let survey: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(survey["digest_watched"], digest, "{kernel}");
         assert_eq!(survey["mended"], 0, "{kernel}");
+        // Where a mask that was set already is taken for one that was only looked at, an interrupt
+        // seems to open the others after 0.6 to 0.9 µs: nothing that runs then contradicts it.
+        let mut places = survey["places"].as_array().unwrap().iter();
+        let interrupt = places.find(|it| it["what"] == "interrupts off" && it["function"] == IRQ);
+        let longest = explained::number(&interrupt.expect("an interrupt")["longest_ns"]);
+        assert!(longest > 1_800, "{kernel}: {longest}");
     }
 }
 
