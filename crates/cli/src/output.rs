@@ -109,10 +109,28 @@ pub fn write_report(runs: &[Run], path: &Path) -> Result<()> {
 
 /// Writes a page to a file.
 pub fn write_page(page: &str, path: &Path) -> Result<()> {
-    fs::write(path, page)
+    write_whole(path, page)
         .with_context(|| format!("cannot write the report to {}", path.display()))?;
     say!("The report is in {}", path.display());
     Ok(())
+}
+
+/// Writes a file of which somebody who reads it meanwhile finds all or the former one; into what is
+/// no file, such as a pipe or `/dev/stdout`, it is written as it is.
+pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let link = path.canonicalize();
+    let path = link.as_deref().unwrap_or(path);
+    if path.exists() && !path.is_file() {
+        return fs::write(path, text);
+    }
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
+    if written.is_err() {
+        // What is half written is of no use; that it cannot be removed changes nothing.
+        _ = fs::remove_file(&partial);
+    }
+    written
 }
 
 /// Writes data and scripts for gnuplot into a directory, which is made where it is not there.
@@ -123,13 +141,7 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
     let files = punctual_report::gnuplot::files(runs);
     for file in &files {
         let path = directory.join(&file.name);
-        let partial = directory.join(format!("{}.partial", file.name));
-        let written = fs::write(&partial, &file.text).and_then(|()| fs::rename(&partial, &path));
-        if written.is_err() {
-            // What is half written is of no use; that it cannot be removed changes nothing.
-            _ = fs::remove_file(&partial);
-        }
-        written.with_context(|| named(&path))?;
+        write_whole(&path, &file.text).with_context(|| named(&path))?;
     }
     let (count, directory) = (files.len(), directory.display());
     say!("{count} files are in {directory}: `cd {directory} && gnuplot *.gp` draws them");
@@ -236,6 +248,21 @@ mod tests {
         let expected = "debian-6.12  6.12.1  stock\n\
                         debian-6.12  6.12.1\n    Debian's stock build\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_file_is_whole_a_link_stays_and_a_device_is_written_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("mail"), directory.path().join("link"));
+        write_whole(&file, "one").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_whole(&link, "two").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        write_whole(Path::new("/dev/null"), "three").unwrap();
+        assert!(write_whole(&directory.path().join("none/mail"), "").is_err());
+        let left = fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(left, 2, "the file and its link");
     }
 
     #[test]

@@ -408,7 +408,10 @@ impl Base {
         };
         let text = fs::read_to_string(&path).map_err(BuildError::at(&path))?;
         let config = Config::parse(&text);
-        let Some(architecture) = config.architecture() else {
+        let Some(architecture) = config
+            .architecture()
+            .or_else(|| config::of_defconfig(&path))
+        else {
             let found = if config.is_empty() {
                 "no option at all"
             } else {
@@ -527,7 +530,7 @@ fn configure(
         let is_unknown = setting.value == "n" && !config.has(&setting.name);
         config.value(&setting.name) != setting.value || is_unknown
     });
-    let refused: Vec<String> = refused
+    let mut refused: Vec<String> = refused
         .filter_map(|setting| {
             let why = kconfig::why_refused(make.source, setting, &config);
             let is_hidden = setting.value == "n" && why.starts_with("its configuration");
@@ -535,6 +538,10 @@ fn configure(
             (!is_hidden || config.value(&setting.name) != "n").then(|| format!("{setting}: {why}"))
         })
         .collect();
+    if config.value("ARM64_16K_PAGES") == "y" {
+        let why = "the virtual bench's processor, a Cortex-A57, has no such pages";
+        refused.push(format!("ARM64_16K_PAGES=y: {why}: --set ARM64_4K_PAGES=y"));
+    }
     if refused.is_empty() {
         Ok(config)
     } else {

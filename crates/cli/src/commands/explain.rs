@@ -3,7 +3,6 @@
 
 mod elsewhere;
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -191,7 +190,7 @@ impl Explain {
         other: Option<Other<'_>>,
     ) -> Result<()> {
         let write = |path: &PathBuf, content: String| {
-            fs::write(path, content).with_context(|| path.display().to_string())?;
+            output::write_whole(path, &content).with_context(|| path.display().to_string())?;
             say!("Written to {}", path.display());
             Ok::<_, anyhow::Error>(())
         };

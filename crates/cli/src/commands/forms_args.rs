@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! In which forms verdicts are told: what `judge` and `gate` share.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -114,11 +113,13 @@ impl FormsArgs {
             output::write_page(&page()?, path)?;
         }
         let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
-            Some(path) => fs::write(path, text()).with_context(|| path.display().to_string()),
+            Some(path) => {
+                output::write_whole(path, &text()).with_context(|| path.display().to_string())
+            }
             None => Ok(()),
         };
         if let (Some(path), Some(mail)) = (&self.mail, mail) {
-            fs::write(path, mail.text()).with_context(|| path.display().to_string())?;
+            output::write_whole(path, &mail.text()).with_context(|| path.display().to_string())?;
         }
         write(&self.junit, &|| junit(cases))?;
         write(&self.kcidb, &|| format!("{:#}\n", kcidb(cases, runs)))?;

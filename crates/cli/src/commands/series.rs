@@ -4,7 +4,6 @@
 mod told;
 
 use std::fmt::Display;
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -264,7 +263,8 @@ impl Series {
         let json = || series_json(found, news);
         output::print_result(self.json, json, |width| series_text(found, news, width))?;
         if let Some(path) = &self.csv {
-            fs::write(path, series_csv(found)).with_context(|| path.display().to_string())?;
+            output::write_whole(path, &series_csv(found))
+                .with_context(|| path.display().to_string())?;
         }
         let is_told = self.nightly.is_none() || news.is_some_and(News::is_changed);
         if let Some(path) = self.report.as_ref().filter(|_| is_told) {
@@ -278,7 +278,7 @@ impl Series {
         let source = self.tagged.words();
         let mail = news.and_then(|news| mail_of_series(found, news, runs, &source, page));
         if let (Some(path), Some(mail)) = (&self.mail, mail) {
-            fs::write(path, mail.text()).with_context(|| path.display().to_string())?;
+            output::write_whole(path, &mail.text()).with_context(|| path.display().to_string())?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use punctual_model::Architecture;
 
@@ -96,6 +97,17 @@ impl Config {
     }
 }
 
+/// The architecture of a kernel tree's `arch/ARCH/configs/NAME_defconfig`, which does not say it.
+pub(crate) fn of_defconfig(path: &Path) -> Option<Architecture> {
+    let within = path.parent()?;
+    if within.ends_with("arch/arm64/configs") {
+        return Some(Architecture::Arm64);
+    }
+    let name = path.file_name()?.to_str()?;
+    (within.ends_with("arch/x86/configs") && name.starts_with("x86_64"))
+        .then_some(Architecture::Amd64)
+}
+
 /// The option that a line sets, or says to be not set.
 fn option(line: &str) -> Option<(String, String)> {
     let (name, value) = match line.strip_prefix("# CONFIG_") {
@@ -129,6 +141,13 @@ mod tests {
             Some(Architecture::Arm64)
         );
         assert_eq!(of("CONFIG_ARM=y\n"), None);
+        let of = |path: &str| of_defconfig(Path::new(path));
+        let board = "/src/arch/arm64/configs/bcm2711_defconfig";
+        assert_eq!(of(board), Some(Architecture::Arm64));
+        let pc = "/src/arch/x86/configs/x86_64_defconfig";
+        assert_eq!(of(pc), Some(Architecture::Amd64));
+        assert_eq!(of("/src/arch/x86/configs/i386_defconfig"), None);
+        assert_eq!(of("/src/arch/arm/configs/bcm2711_defconfig"), None);
     }
 
     #[test]

@@ -47,11 +47,19 @@ impl<'a> Header<'a> {
         (0..count).filter_map(end).max()
     }
 
-    /// Flag 0 tells the byte order: only little-endian kernels run on the virtual bench.
+    /// Flag 0 tells the byte order: only little-endian kernels run on the virtual bench. Flags 1
+    /// and 2 tell how long pages are: its processor, a Cortex-A57, has none of 16 KiB.
     pub(super) fn check(&self) -> Result<(), Finding> {
         if self.image[24] & 1 != 0 {
             let advice = "take a kernel built with CONFIG_CPU_LITTLE_ENDIAN=y";
             return Err(("a big-endian arm64 kernel".to_owned(), advice));
+        }
+        if self.image[24] >> 1 & 3 == 2 {
+            let found = "an arm64 kernel with pages of 16 KiB, which the bench's processor has not";
+            return Err((
+                found.to_owned(),
+                "take one built with CONFIG_ARM64_4K_PAGES=y",
+            ));
         }
         Ok(())
     }
@@ -129,6 +137,9 @@ mod tests {
         image[24] = 0x0B;
         let error = told(&image, len).unwrap_err();
         assert!(error.contains("a big-endian arm64 kernel"), "{error}");
+        image[24] = 0x0C;
+        let error = told(&image, len).unwrap_err();
+        assert!(error.contains("CONFIG_ARM64_4K_PAGES=y"), "{error}");
         image[24] = 0x0A;
         let at = image.windows(7).rposition(|one| one == b"version");
         image[at.unwrap()] = b'x';
