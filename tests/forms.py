@@ -6,6 +6,7 @@ its name, its result and its measurement. Whatever the reader refuses ends this 
 """
 
 import contextlib
+import csv
 import inspect
 import json
 import re
@@ -64,4 +65,9 @@ def kcidb():
     ]
 
 
-json.dump({"ktap": ktap, "lava": lava, "kcidb": kcidb}[form](), sys.stdout)
+def rows():
+    """Any reader of CSV: each verdict by the names of its columns."""
+    return list(csv.DictReader(text.splitlines(keepends=True), strict=True))
+
+
+json.dump({"csv": rows, "ktap": ktap, "lava": lava, "kcidb": kcidb}[form](), sys.stdout)

@@ -238,6 +238,31 @@ fn kernelcis_validation_takes_the_tests() {
 }
 
 #[test]
+fn a_table_of_verdicts_has_a_row_for_each() {
+    let scratch = Scratch::new();
+    let file = scratch.path("verdicts.csv");
+    judged(&["--csv", file.to_str().unwrap()]);
+    let text = std::fs::read_to_string(file).unwrap();
+    let found = read("csv", Path::new("-"), &scratch, &text).unwrap();
+    let rows = found.as_array().unwrap();
+    let column = |name: &str| -> Vec<&str> {
+        let all = rows.iter().map(|row| row[name].as_str().expect("a column"));
+        all.collect()
+    };
+    assert_eq!(column("verdict"), ["pass", "fail", "missing"]);
+    assert_eq!(column("subject"), ["a & b"; 3]);
+    assert_eq!(column("measured_ns"), ["44000", "44000", ""]);
+    assert_eq!(column("runs"), ["5"; 3]);
+    // More of a row than columns is under no name.
+    assert!(
+        rows.iter().all(|row| row.get("null").is_none()),
+        "{rows:#?}"
+    );
+    let broken = format!("{text}\"open\n");
+    read("csv", Path::new("-"), &scratch, &broken).expect_err("an open quotation");
+}
+
+#[test]
 fn junit_is_as_the_schema_of_jenkins_has_it() {
     if !punctual_skip::program("xmllint") {
         return;

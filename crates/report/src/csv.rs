@@ -119,6 +119,11 @@ pub fn quoted(word: &str) -> String {
     word
 }
 
+/// A number, or nothing.
+pub fn field(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //! Verdicts: for terminals, and in the forms that programs read.
 
 mod case;
+mod csv;
 mod json;
 mod junit;
 mod kcidb;
@@ -21,6 +22,7 @@ use crate::text::{clean, list, wrap};
 
 pub use case::{Case, Outcome, cases, cases_of_gate};
 pub(crate) use case::{outcome_of_answer, outcome_of_row};
+pub use csv::cases_csv;
 pub use json::judgement_json;
 pub use junit::junit;
 pub use kcidb::kcidb;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_model::Run;
-use punctual_report::judgement::{Case, Ksft, junit, kcidb, ktap, lava, openmetrics};
+use punctual_report::judgement::{Case, Ksft, cases_csv, junit, kcidb, ktap, lava, openmetrics};
 use punctual_report::mail::Mail;
 use serde_json::Value;
 
@@ -33,6 +33,9 @@ pub struct FormsArgs {
     /// is unfit, by how much, what is undecided, and how to repeat it without an installation
     #[arg(long, value_name = "FILE")]
     mail: Option<PathBuf>,
+    /// Write a line of CSV for each verdict to FILE
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Write JUnit XML to FILE
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -50,6 +53,7 @@ impl FormsArgs {
         for file in [
             &self.report,
             &self.mail,
+            &self.csv,
             &self.junit,
             &self.kcidb,
             &self.openmetrics,
@@ -121,6 +125,7 @@ impl FormsArgs {
         if let (Some(path), Some(mail)) = (&self.mail, mail) {
             output::write_whole(path, &mail.text()).with_context(|| path.display().to_string())?;
         }
+        write(&self.csv, &|| cases_csv(cases))?;
         write(&self.junit, &|| junit(cases))?;
         write(&self.kcidb, &|| format!("{:#}\n", kcidb(cases, runs)))?;
         write(&self.openmetrics, &|| openmetrics(cases, runs))?;

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{Cell, Comparison, verdict_name};
-use crate::csv::quoted;
+use crate::csv::{field, quoted};
 
 /// One line of text for each figure of each subject: RFC 4180, times in nanoseconds. `verdict`,
 /// the bounds of its ratio and its p are those of the judged figure; a field is empty where
@@ -42,8 +42,4 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
         }
     }
     text
-}
-
-fn field(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }
