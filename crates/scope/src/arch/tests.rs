@@ -482,7 +482,7 @@ fn a_mask_that_is_set_already_is_saved_where_the_image_shows_it() {
         let image: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         (Code::of(Architecture::Arm64).saves)(&image)
     };
-    let saved = [
+    let code = [
         0xd503_201f, // nop
         0xd53b_4233, // mrs x19, daif
         0x1219_0260, // and w0, w19, #0x80
@@ -491,9 +491,9 @@ fn a_mask_that_is_set_already_is_saved_where_the_image_shows_it() {
         0xd503_43df, // msr daifset, #0x3
         0xd65f_03c0, // ret
     ];
-    assert_eq!(saves(&saved), [4]);
+    assert_eq!(saves(&code), [4]);
     // What is set elsewhere, and what is not kept: that is only looked at.
-    let mut elsewhere = saved.to_vec();
+    let mut elsewhere = code.to_vec();
     elsewhere[5] = 0xd503_201f;
     assert!(saves(&elsewhere).is_empty());
     elsewhere.extend([0xd503_43df, 0xd65f_03c0]);
@@ -506,7 +506,7 @@ fn a_mask_that_is_set_already_is_saved_where_the_image_shows_it() {
         0xd503_43df, // msr daifset, #0x3
     ];
     assert!(saves(&looked_at).is_empty());
-    let overwritten = saved.map(|word| {
+    let overwritten = code.map(|word| {
         if word == 0xd53b_4233 {
             0xd53b_4220
         } else {
