@@ -73,21 +73,41 @@ fn refusal(release: &str, _: &str) -> Option<String> {
 /// with the priority, too.
 fn saves(image: &[u8]) -> Vec<u64> {
     let words: Vec<u32> = words_of(image).collect();
+    let straight = |at: usize| words.iter().zip(0_usize..).skip(at).take(SETS_WITHIN);
+    let sets_here = |at: usize| {
+        let on = |word: u32| !branches(word) && !reads_mask(word);
+        straight(at)
+            .take_while(|(word, _)| on(**word))
+            .any(|(word, _)| sets_mask(*word))
+    };
+    // A compiler may leave it to a function of its own that does nothing else.
     let sets = |at: usize| {
-        let straight = words.iter().skip(at).take(SETS_WITHIN);
-        let mut straight = straight.take_while(|word| !branches(**word) && !reads_mask(**word));
-        straight.any(|word| sets_mask(*word))
+        let called = straight(at).find(|(word, _)| branches(**word));
+        let called = called.and_then(|(word, at)| at.checked_add_signed(called_at(*word)?));
+        sets_here(at) || called.is_some_and(sets_here)
     };
     let is_saved = |at: usize| {
-        let read = register(words[at], 0);
+        // Which registers have what was read, whether it was put into memory, and tested.
+        let mut copies = vec![register(words[at], 0)];
+        let (mut is_stored, mut is_tested) = (false, false);
         let behind = words[at + 1..].iter().zip(at + 1..).take(BRANCHES_WITHIN);
-        let mut is_kept = false;
         for (word, at) in behind {
-            // and w0, wN, #0x80; cmp xN, #0xe0
-            let of_flag = word & !0x3ff == 0x1219_0000 && register(*word, 0) != read;
+            let (written, other) = (register(*word, 0), register(*word, 16));
+            let is_of = |register: u8| copies.contains(&register);
+            // mov x1, x0; str x0, [sp, #8]
+            let copied = word & 0x7fe0_ffe0 == 0x2a00_03e0 && is_of(other);
+            is_stored |= Access::of(*word).is_some_and(|it| !it.loads && is_of(it.first));
+            // and w0, w1, #0x80; cmp x0, #0xe0
+            let of_flag = word & !0x3ff == 0x1219_0000;
             let of_priority = word & 0x7fff_fc1f == 0x7103_801f;
-            is_kept |= (of_flag || of_priority) && register(*word, 5) == read;
+            is_tested |= (of_flag || of_priority) && is_of(register(*word, 5));
+            if copied {
+                copies.push(written);
+            } else if of_flag {
+                copies.retain(|copy| *copy != written);
+            }
             if branches(*word) {
+                let is_kept = is_tested && (is_stored || !copies.is_empty());
                 let elsewhere = conditional(*word).and_then(|by| at.checked_add_signed(by));
                 return is_kept && elsewhere.is_some_and(|other| sets(at + 1) || sets(other));
             }
@@ -118,6 +138,12 @@ fn reads_mask(word: u32) -> bool {
 fn sets_mask(word: u32) -> bool {
     let sets_flag = word & !0xf00 == SET_FLAG && word & IRQ_IN_NUMBER != 0;
     sets_flag || word & !0x1f == WRITE_PRIORITY
+}
+
+/// How many instructions on a call leads, if it is one: `bl`.
+fn called_at(word: u32) -> Option<isize> {
+    let is_call = word & 0xfc00_0000 == 0x9400_0000;
+    is_call.then(|| ((i64::from(word) << 38) >> 38) as isize)
 }
 
 /// How many instructions on a conditional branch leads, if it is one: `b.eq`, `cbz`, `tbz`.

@@ -499,6 +499,15 @@ fn a_mask_that_is_set_already_is_saved_where_the_image_shows_it() {
     elsewhere.extend([0xd503_43df, 0xd65f_03c0]);
     elsewhere[3] = 0x3500_0080;
     assert_eq!(saves(&elsewhere), [4]);
+    elsewhere[7] = 0x9400_0002; // bl, behind the return
+    elsewhere.extend([0xd503_43df, 0xd65f_03c0]);
+    assert_eq!(saves(&elsewhere), [4]);
+    elsewhere[9] = 0xd503_201f;
+    assert!(saves(&elsewhere).is_empty());
+    // mrs x0, daif; mov w1, w0; str x0, [sp, #120]; and w0, w1, #0x80: kept on the stack.
+    let mut stored = vec![0xd53b_4220, 0x2a00_03e1, 0xf900_3fe0, 0x1219_0020];
+    stored.extend(&code[3..]);
+    assert_eq!(saves(&stored), [0]);
     let looked_at = [
         0xd53b_4220, // mrs x0, daif
         0x3738_1640, // tbnz w0, #7, 0x492bc8
