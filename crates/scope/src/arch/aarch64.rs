@@ -88,12 +88,12 @@ fn saves(image: &[u8]) -> Vec<u64> {
     };
     let is_saved = |at: usize| {
         // Which registers have what was read, whether it was put into memory, and tested.
-        let mut copies = vec![register(words[at], 0)];
+        let mut holders = vec![register(words[at], 0)];
         let (mut is_stored, mut is_tested) = (false, false);
         let behind = words[at + 1..].iter().zip(at + 1..).take(BRANCHES_WITHIN);
         for (word, at) in behind {
             let (written, other) = (register(*word, 0), register(*word, 16));
-            let is_of = |register: u8| copies.contains(&register);
+            let is_of = |register: u8| holders.contains(&register);
             // mov x1, x0; str x0, [sp, #8]
             let copied = word & 0x7fe0_ffe0 == 0x2a00_03e0 && is_of(other);
             is_stored |= Access::of(*word).is_some_and(|it| !it.loads && is_of(it.first));
@@ -102,12 +102,12 @@ fn saves(image: &[u8]) -> Vec<u64> {
             let of_priority = word & 0x7fff_fc1f == 0x7103_801f;
             is_tested |= (of_flag || of_priority) && is_of(register(*word, 5));
             if copied {
-                copies.push(written);
+                holders.push(written);
             } else if of_flag {
-                copies.retain(|copy| *copy != written);
+                holders.retain(|holder| *holder != written);
             }
             if branches(*word) {
-                let is_kept = is_tested && (is_stored || !copies.is_empty());
+                let is_kept = is_tested && (is_stored || !holders.is_empty());
                 let elsewhere = conditional(*word).and_then(|by| at.checked_add_signed(by));
                 return is_kept && elsewhere.is_some_and(|other| sets(at + 1) || sets(other));
             }
