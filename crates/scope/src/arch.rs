@@ -19,8 +19,10 @@ use crate::symbols::Symbols;
 pub struct Code {
     /// As the plugin calls it.
     pub arch: Arch,
-    /// Why a kernel of this release with these boot arguments is not understood, if it is not.
-    pub refusal: fn(&str, &str) -> Option<String>,
+    /// Why a kernel of this release is not understood, if it is not.
+    pub refusal: fn(&str) -> Option<String>,
+    /// Whether the file of a kernel of this release has places that `saves` finds.
+    pub must_save: fn(&str) -> bool,
     /// Understands a block, behind these instructions of the same function, where they are known.
     pub decode: fn(&Block, &[Insn], &Symbols) -> Decoded,
     /// How many bytes of them it is to be given: 0 where each instruction is understood by itself.

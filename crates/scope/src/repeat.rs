@@ -102,7 +102,7 @@ impl Repeater {
             initramfs_sha256: then.initramfs_sha256.clone(),
         };
         let code = Code::of(machine.kernel.architecture);
-        if let Some(why) = (code.refusal)(&machine.kernel.release, &machine.cmdline) {
+        if let Some(why) = (code.refusal)(&machine.kernel.release) {
             return Err(ScopeError::NotUnderstood(run.id.clone(), why));
         }
         let now = MachineRecord::Virtual(self.bench.record(&machine)).facts();
@@ -139,6 +139,12 @@ impl Repeater {
             Symbols::parse(machine.kernel.architecture, &text).map_err(ScopeError::NoSymbols)?;
         let image = &machine.kernel.image;
         symbols.learn(&fs::read(image).map_err(at(image))?);
+        // Each of its saved masks would be taken for a mere look, and nothing would show that.
+        if (symbols.code().must_save)(&machine.kernel.release) && !symbols.saves_any() {
+            let image = image.display();
+            let why = format!("{image} has no place where it saves what masks interrupts");
+            return Err(ScopeError::NoSymbols(why));
+        }
         Ok(symbols)
     }
 

@@ -144,6 +144,11 @@ impl Symbols {
         self.count_place
     }
 
+    /// Whether its file shows any place where [`Self::saves`] is so.
+    pub(crate) fn saves_any(&self) -> bool {
+        !self.saves.is_empty()
+    }
+
     /// Whether what masks interrupts is read at an address to have it restored in any case, as
     /// far as the kernel's file tells.
     pub(crate) fn saves(&self, address: u64) -> bool {

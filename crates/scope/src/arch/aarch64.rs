@@ -18,6 +18,7 @@ use crate::symbols::Symbols;
 pub static CODE: Code = Code {
     arch: Arch::Aarch64,
     refusal,
+    must_save,
     decode: decoded,
     looks_back: 4 * 32,
     pointers,
@@ -56,15 +57,24 @@ pub static CODE: Code = Code {
 };
 
 /// Before Linux 5.14 the code behind the vectors was of another kind, with other names.
-fn refusal(release: &str, _: &str) -> Option<String> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    let mut number = || numbers.next()?.parse::<u32>().ok();
-    let version = number().zip(number());
-    version.is_none_or(|version| version < (5, 14)).then(|| {
+fn refusal(release: &str) -> Option<String> {
+    is_before(release, (5, 14)).then(|| {
         format!(
             "its kernel is {release}, and of arm64 kernels those from Linux 5.14 on are understood"
         )
     })
+}
+
+/// Before Linux 6.3 each kernel has places as [`saves`] finds them.
+fn must_save(release: &str) -> bool {
+    is_before(release, (6, 3))
+}
+
+/// Whether a kernel's release is older, or tells no version.
+fn is_before(release: &str, other: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    number().zip(number()).is_none_or(|version| version < other)
 }
 
 /// Where a kernel's `Image` reads a mask to have it restored, though it does not set it if it is

@@ -467,12 +467,14 @@ fn entries_of_arm64_are_in_its_tables_and_its_image_tells_of_pointers() {
 
 #[test]
 fn an_arm64_kernel_whose_ways_in_have_other_names_is_refused() {
-    let refused = |release, boot| (Code::of(Architecture::Arm64).refusal)(release, boot);
-    assert_eq!(refused("6.12.117+deb12-arm64", "console=ttyAMA0"), None);
-    assert_eq!(refused("7.2.1", ""), None);
-    assert_eq!(refused("5.15.170", "irqchip.gicv3_pseudo_nmi=1"), None);
-    assert!(refused("5.10.0-35-arm64", "").unwrap().contains("5.14"));
-    assert!(refused("nonsense", "").is_some());
+    let code = Code::of(Architecture::Arm64);
+    let told = |release| ((code.refusal)(release).is_some(), (code.must_save)(release));
+    assert_eq!(told("6.12.117+deb12-arm64"), (false, false));
+    assert_eq!(told("6.3.0"), (false, false));
+    assert_eq!(told("6.1.0-56-rt-arm64"), (false, true));
+    assert_eq!(told("5.15.170"), (false, true));
+    assert_eq!(told("nonsense"), (true, true));
+    assert!((code.refusal)("5.10.0-35-arm64").unwrap().contains("5.14"));
 }
 
 /// Code of Debian's kernels 6.1 and 6.12 for RT.

@@ -16,7 +16,8 @@ use crate::symbols::Symbols;
 /// Its code.
 pub static CODE: Code = Code {
     arch: Arch::X86_64,
-    refusal: |_, _| None,
+    refusal: |_| None,
+    must_save: |_| false,
     decode: |block, _, symbols| understood(block, preempt_count(symbols)),
     looks_back: 0,
     // It is packed; and what holds the place does so for a few instructions.
