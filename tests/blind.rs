@@ -3,27 +3,34 @@
 //! were changed in a harmless way, each judged without being told which it is.
 //!
 //! `blind/edits.toml` has the edits. A seed draws which of them are tried, and how many
-//! instructions are planted; so the same seed tries the same kernels.
+//! instructions are planted; so the same seed tries the same kernels. A file keeps each verdict,
+//! so that a trial of hours may end and go on.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
-use punctual_tests::linux::{SMALL, TREE, git, put, tree};
+use punctual_tests::linux::{SMALL, TREE, add, git, put, tree};
 use punctual_tests::{Scratch, json};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 const USAGE: &str = "\
-Usage: tools/blind [--planted N] [--harmless N] [--seed N] [--list]
+Usage: tools/blind [--planted N] [--harmless N] [--seed N] [--results FILE]
+                   [--list]
 
 Compiles kernels of Debian's source, N with something planted (6) and N changed
 in a harmless way (6), holds each against the kernel as it was by `punctual
 gate`, and prints a table in Markdown: what was found, missed, blamed, and which
 alarms were false. Each takes two minutes or so on two idle cores; the source is
-fetched once. --list prints the edits.";
+fetched once. --results keeps each verdict in FILE, a line of JSON each: the
+same command goes on where it ended. --list prints the edits.";
 
 /// Instructions that are planted: each a nanosecond.
 const SIZES: [u64; 4] = [1_000, 2_000, 5_000, 20_000];
@@ -74,7 +81,8 @@ samples = 2
 struct Edit {
     name: String,
     file: String,
-    from: String,
+    /// Nothing where a text is added to the file.
+    from: Option<String>,
     to: String,
     /// Those that are right to blame; none where nothing is planted.
     #[serde(default)]
@@ -94,26 +102,56 @@ impl Edit {
     }
 }
 
-/// An edit with its size, in instructions, and what the gate said.
-struct Trial {
+/// An edit with what was drawn for it.
+struct Drawn {
     edit: Edit,
-    size: u64,
+    /// Instructions that are planted; of a harmless one, what tells it from its like.
+    number: u64,
+}
+
+/// What the gate said of it.
+#[derive(Deserialize, Serialize)]
+struct Said {
+    edit: String,
+    number: u64,
     verdict: String,
     /// The worst row, in words.
     row: String,
     /// Functions that are named as to blame, by rows and by the story.
     blamed: Vec<String>,
+    /// How far the figures are from the baseline's, in parts of those.
+    moved: Vec<Moved>,
+}
+
+/// A figure: the middle of the seeds' own before and after, in nanoseconds.
+#[derive(Deserialize, Serialize)]
+struct Moved {
+    figure: String,
+    before_ns: u64,
+    after_ns: u64,
+}
+
+impl Moved {
+    /// By which part of itself.
+    fn part(&self) -> f64 {
+        (self.after_ns as f64 / self.before_ns.max(1) as f64 - 1.0).abs()
+    }
+}
+
+struct Trial {
+    edit: Edit,
+    said: Said,
 }
 
 impl Trial {
     fn is_alarm(&self) -> bool {
-        self.verdict == "worse"
+        self.said.verdict == "worse"
     }
 
     /// Whether one of the functions that are right is among those that are blamed.
     fn is_right(&self) -> bool {
         let right = &self.edit.functions;
-        self.blamed.iter().any(|one| right.contains(one))
+        self.said.blamed.iter().any(|one| right.contains(one))
     }
 
     fn outcome(&self) -> &'static str {
@@ -131,6 +169,7 @@ struct Asked {
     planted: usize,
     harmless: usize,
     seed: u64,
+    results: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -149,9 +188,15 @@ fn run(words: Vec<String>) -> Result<()> {
         planted: 6,
         harmless: 6,
         seed: 1,
+        results: None,
     };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
+        if word == "--results" {
+            let file = words.next().context("--results: expected a file")?;
+            asked.results = Some(file.into());
+            continue;
+        }
         let mut number = || -> Result<u64> {
             let value = words
                 .next()
@@ -183,27 +228,61 @@ fn run(words: Vec<String>) -> Result<()> {
         }
     }
     let drawn = drawn(&edits.edit, &asked);
-    let scratch = Scratch::new();
-    let suite = scratch.file("blind.toml", SUITE);
-    tree();
-    prepare(&scratch, &suite)?;
-    let mut trials = Vec::new();
-    for (number, (edit, size)) in (1..).zip(drawn) {
-        let trial = tried(&scratch, &suite, edit, size)?;
-        eprintln!(
-            "{number}: {}: {}: {}",
-            trial.edit.name, trial.verdict, trial.row
-        );
-        trials.push(trial);
+    let mut said = kept(&asked, &drawn)?;
+    let mut file = match &asked.results {
+        Some(path) => Some(File::options().create(true).append(true).open(path)?),
+        None => None,
+    };
+    if said.len() < drawn.len() {
+        let scratch = Scratch::new();
+        let suite = scratch.file("blind.toml", SUITE);
+        tree();
+        prepare(&scratch, &suite)?;
+        for one in &drawn[said.len()..] {
+            let new = tried(&scratch, &suite, one)?;
+            if let Some(file) = &mut file {
+                writeln!(file, "{}", serde_json::to_string(&new)?)?;
+            }
+            said.push(new);
+            let of = format!("{} of {}", said.len(), drawn.len());
+            let Said { edit, verdict, row, .. } = said.last().expect("one");
+            eprintln!("{of}: {edit}: {verdict}: {row}");
+        }
+        git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
     }
-    git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
-    print!("{}", table(&trials));
+    let edits = drawn.into_iter().map(|one| one.edit);
+    let trials = edits.zip(said).map(|(edit, said)| Trial { edit, said });
+    print!("{}", table(&trials.collect::<Vec<_>>()));
     Ok(())
 }
 
+/// What the file of an earlier, unfinished trial has of this one.
+fn kept(asked: &Asked, drawn: &[Drawn]) -> Result<Vec<Said>> {
+    let Some(path) = &asked.results else {
+        return Ok(Vec::new());
+    };
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        text => text.with_context(|| path.display().to_string())?,
+    };
+    let lines = text.lines().map(serde_json::from_str::<Said>);
+    let said = lines.collect::<Result<Vec<_>, _>>()?;
+    let is_of_this = said.len() <= drawn.len()
+        && said
+            .iter()
+            .zip(drawn)
+            .all(|(said, drawn)| said.edit == drawn.edit.name && said.number == drawn.number);
+    ensure!(
+        is_of_this,
+        "{} is of another trial: name another file",
+        path.display()
+    );
+    Ok(said)
+}
+
 /// Which edits are tried, in which order, and how much is planted: as the seed draws them. Each
-/// is tried once before one is tried again, with another size.
-fn drawn(edits: &[Edit], asked: &Asked) -> Vec<(Edit, u64)> {
+/// is tried once before one is tried again, with another number.
+fn drawn(edits: &[Edit], asked: &Asked) -> Vec<Drawn> {
     let mut random = Rng::with_seed(asked.seed);
     let mut all = Vec::new();
     for (is_planted, count) in [(true, asked.planted), (false, asked.harmless)] {
@@ -219,12 +298,12 @@ fn drawn(edits: &[Edit], asked: &Asked) -> Vec<(Edit, u64)> {
             }
             let edit = round.pop().expect("an edit of each kind").clone();
             let drawn = *random.choice(&SIZES).expect("a size");
-            let size = if is_planted {
+            let number = if is_planted {
                 edit.size.unwrap_or(drawn)
             } else {
-                0
+                random.u64(2..=64)
             };
-            all.push((edit, size));
+            all.push(Drawn { edit, number });
         }
     }
     random.shuffle(&mut all);
@@ -266,13 +345,15 @@ fn burn(size: u64) -> String {
     )
 }
 
-fn tried(scratch: &Scratch, suite: &str, edit: Edit, size: u64) -> Result<Trial> {
+fn tried(scratch: &Scratch, suite: &str, drawn: &Drawn) -> Result<Said> {
+    let Drawn { edit, number } = drawn;
     git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
-    put(
-        &edit.file,
-        &edit.from,
-        &edit.to.replace("BURN", &burn(size)),
-    );
+    let to = edit.to.replace("BURN", &burn(*number));
+    let to = to.replace("NUMBER", &number.to_string());
+    match &edit.from {
+        Some(from) => put(&edit.file, from, &to),
+        None => add(&edit.file, &to),
+    }
     build(scratch, "blind-trial")?;
     let words = [
         "gate",
@@ -291,13 +372,39 @@ fn tried(scratch: &Scratch, suite: &str, edit: Edit, size: u64) -> Result<Trial>
         ended.stderr
     );
     let gate = json(&ended);
-    Ok(Trial {
+    Ok(Said {
+        edit: edit.name.clone(),
+        number: *number,
         verdict: text(&gate["verdict"]),
         row: text(&gate["title"]),
         blamed: blamed(&gate),
-        edit,
-        size,
+        moved: moved(&gate),
     })
+}
+
+fn array(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+/// All figures of a gate.
+fn moved(gate: &Value) -> Vec<Moved> {
+    let mut all = Vec::new();
+    for subject in array(&gate["subjects"]) {
+        for row in array(&subject["measurements"]) {
+            for figure in array(&row["figures"]) {
+                let ns = |field: &str| figure[field].as_u64();
+                let words = [&row["probe"], &row["load"], &row["variant"], &figure["name"]];
+                if let (Some(before_ns), Some(after_ns)) = (ns("before_ns"), ns("after_ns")) {
+                    all.push(Moved {
+                        figure: words.map(text).join(", "),
+                        before_ns,
+                        after_ns,
+                    });
+                }
+            }
+        }
+    }
+    all
 }
 
 fn text(value: &Value) -> String {
@@ -306,7 +413,6 @@ fn text(value: &Value) -> String {
 
 /// The functions that a gate names for rows that got worse, and in its story.
 fn blamed(gate: &Value) -> Vec<String> {
-    let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut all = Vec::new();
     for subject in array(&gate["subjects"]) {
         for row in array(&subject["measurements"]) {
@@ -329,29 +435,25 @@ fn functions(sentence: &str) -> impl Iterator<Item = String> {
 }
 
 fn table(trials: &[Trial]) -> String {
-    let mut text = String::from(
-        "| edit | instructions | verdict | outcome | blamed |\n|---|---|---|---|---|\n",
-    );
+    let mut text =
+        String::from("| edit | drawn | verdict | outcome | blamed |\n|---|---|---|---|---|\n");
     for one in trials {
-        let size = if one.size == 0 {
-            "–".to_owned()
-        } else {
-            one.size.to_string()
+        let drawn = match one.said.number {
+            0 => "–".to_owned(),
+            number => number.to_string(),
         };
-        let blamed = one.blamed.join(", ");
-        let Trial { edit, verdict, .. } = one;
-        let outcome = one.outcome();
+        let blamed = one.said.blamed.join(", ");
+        let (name, verdict, outcome) = (&one.edit.name, &one.said.verdict, one.outcome());
         _ = writeln!(
             text,
-            "| {} | {size} | {verdict} | {outcome} | {blamed} |",
-            edit.name
+            "| {name} | {drawn} | {verdict} | {outcome} | {blamed} |"
         );
     }
     let planted = || trials.iter().filter(|one| one.edit.is_planted());
     let harmless = || trials.iter().filter(|one| !one.edit.is_planted());
     text += "\n| instructions | planted | found | the function |\n|---|---|---|---|\n";
     for size in SIZES.into_iter().chain([0]) {
-        let of: Vec<&Trial> = planted().filter(|one| one.size == size).collect();
+        let of: Vec<&Trial> = planted().filter(|one| one.said.number == size).collect();
         if of.is_empty() {
             continue;
         }
@@ -375,5 +477,31 @@ fn table(trials: &[Trial]) -> String {
         harmless().filter(|one| one.is_alarm()).count(),
         harmless().count()
     );
+    text + &moves(&harmless().collect::<Vec<_>>())
+}
+
+/// How far harmless changes alone move each figure.
+fn moves(harmless: &[&Trial]) -> String {
+    let mut figures: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for one in harmless.iter().flat_map(|one| &one.said.moved) {
+        figures.entry(&one.figure).or_default().push(one.part());
+    }
+    let mut text = String::from(
+        "\n| figure, of harmless changes | kernels | as before | middle | farthest |\n\
+         |---|---|---|---|---|\n",
+    );
+    for (figure, mut parts) in figures {
+        parts.sort_by(f64::total_cmp);
+        let percent = |part: f64| format!("{:.1} %", part * 100.0);
+        let (middle, farthest) = (parts[parts.len() / 2], parts[parts.len() - 1]);
+        let same = parts.iter().filter(|part| **part == 0.0).count();
+        _ = writeln!(
+            text,
+            "| {figure} | {} | {same} | {} | {} |",
+            parts.len(),
+            percent(middle),
+            percent(farthest)
+        );
+    }
     text
 }

@@ -68,3 +68,13 @@ pub fn put(file: &str, from: &str, to: &str) {
     assert_eq!(text.matches(from).count(), 1, "{file}: {from}");
     fs::write(&path, text.replace(from, to)).expect("a file of the source");
 }
+
+/// Adds a text to a file of the tree.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn add(file: &str, text: &str) {
+    let path = Path::new(TREE).join(file);
+    let before = fs::read_to_string(&path).expect("a file of the source");
+    fs::write(&path, before + text).expect("a file of the source");
+}
