@@ -245,7 +245,9 @@ fn run(words: Vec<String>) -> Result<()> {
             }
             said.push(new);
             let of = format!("{} of {}", said.len(), drawn.len());
-            let Said { edit, verdict, row, .. } = said.last().expect("one");
+            let Said {
+                edit, verdict, row, ..
+            } = said.last().expect("one");
             eprintln!("{of}: {edit}: {verdict}: {row}");
         }
         git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
@@ -393,7 +395,12 @@ fn moved(gate: &Value) -> Vec<Moved> {
         for row in array(&subject["measurements"]) {
             for figure in array(&row["figures"]) {
                 let ns = |field: &str| figure[field].as_u64();
-                let words = [&row["probe"], &row["load"], &row["variant"], &figure["name"]];
+                let words = [
+                    &row["probe"],
+                    &row["load"],
+                    &row["variant"],
+                    &figure["name"],
+                ];
                 if let (Some(before_ns), Some(after_ns)) = (ns("before_ns"), ns("after_ns")) {
                     all.push(Moved {
                         figure: words.map(text).join(", "),

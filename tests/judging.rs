@@ -99,6 +99,7 @@ fn explained(scratch: &Scratch, limits: &str) {
         "Punctual: mine is unfit: ",
         ", timer: worst at most ",
         "class=\"timeline\"",
+        "<ul class=\"key\">",
         "What was not tested",
     ] {
         assert!(page.contains(part), "{part}");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `punctual explain --json` prints, checked.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::{Scratch, schema};
@@ -10,10 +12,22 @@ use crate::{Scratch, schema};
 /// # Panics
 /// If it is not.
 pub fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
-    let ended = scratch.run(&[&["explain", "--quiet", "--json"], arguments].concat());
+    let table = scratch.path("parts.csv").display().to_string();
+    let words = ["explain", "--quiet", "--json", "--csv", &table];
+    let ended = scratch.run(&[&words, arguments].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     let explained = serde_json::from_str(&ended.stdout).expect("JSON");
     schema::check("explain", &explained).expect("as its schema has it");
+    // A line for each part, and for each sample without any.
+    let parts = |sample: &Value| {
+        sample["story"]["parts"]
+            .as_array()
+            .map_or(1, Vec::len)
+            .max(1)
+    };
+    let lines: usize = samples(&explained).iter().map(parts).sum();
+    let table = fs::read_to_string(table).expect("the table");
+    assert_eq!(table.lines().count(), 1 + lines.max(1), "{table}");
     explained
 }
 

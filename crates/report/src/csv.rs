@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::iter;
 
 use punctual_model::{Nanos, Quantiles, Recording, Run};
+use serde_json::Value;
 
 use crate::arrivals::Watched;
 use crate::matrix::Measured;
@@ -109,6 +110,98 @@ fn ns(time: Option<Nanos>) -> String {
     time.map(|time| time.0.to_string()).unwrap_or_default()
 }
 
+/// Rows of a result's JSON as a table: RFC 4180. `path` leads from list to list, a dot between a
+/// thing and its part; each element of the last list is a row, which begins with the words and
+/// numbers of all that the element is in. What has no such list, or an empty one, is a row by
+/// itself. Columns are called as the path to them.
+pub fn rows_csv(result: &Value, path: &str) -> String {
+    let steps: Vec<&str> = path.split('.').collect();
+    let mut columns: Vec<String> = Vec::new();
+    let mut rows: Vec<Vec<(String, String)>> = Vec::new();
+    add_rows(result, "", &steps, &[], &mut rows);
+    for (column, _) in rows.iter().flatten() {
+        if !columns.contains(column) {
+            columns.push(column.clone());
+        }
+    }
+    // What is a thing with parts in one row is nothing in another.
+    let has_parts = |column: &String, all: &[String]| {
+        let begin = format!("{column}.");
+        all.iter().any(|other| other.starts_with(&begin))
+    };
+    let all = columns.clone();
+    columns.retain(|column| !has_parts(column, &all));
+    let cell = |row: &[(String, String)], column: &String| {
+        let found = row.iter().find(|(own, _)| own == column);
+        quoted(found.map_or("", |(_, text)| text))
+    };
+    let head = columns.iter().map(|column| quoted(column));
+    let mut lines = vec![head.collect::<Vec<_>>().join(",")];
+    for row in &rows {
+        let cells = columns.iter().map(|column| cell(row, column));
+        lines.push(cells.collect::<Vec<_>>().join(","));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The rows of an object: `name` is the path to it, `before` the cells of all that it is in.
+fn add_rows(
+    object: &Value,
+    name: &str,
+    steps: &[&str],
+    before: &[(String, String)],
+    rows: &mut Vec<Vec<(String, String)>>,
+) {
+    let mut cells = before.to_vec();
+    add_cells(object, name, &mut cells);
+    // To the next list, which may be within a part of this.
+    let mut place = object;
+    let mut to = name.to_owned();
+    for (number, step) in steps.iter().enumerate() {
+        place = &place[step];
+        to = joined(&to, step);
+        if let Some(elements) = place.as_array().filter(|all| !all.is_empty()) {
+            for element in elements {
+                add_rows(element, &to, &steps[number + 1..], &cells, rows);
+            }
+            return;
+        }
+    }
+    rows.push(cells);
+}
+
+/// The words and numbers of an object and its parts; lists of words as one.
+fn add_cells(object: &Value, name: &str, cells: &mut Vec<(String, String)>) {
+    for (key, value) in object.as_object().into_iter().flatten() {
+        let name = joined(name, key);
+        match value {
+            Value::Object(_) => add_cells(value, &name, cells),
+            Value::Array(all) if all.iter().any(|one| one.is_object() || one.is_array()) => {}
+            Value::Array(all) => {
+                let words: Vec<String> = all.iter().map(word).collect();
+                cells.push((name, words.join(" ")));
+            }
+            _ => cells.push((name, word(value))),
+        }
+    }
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn joined(path: &str, step: &str) -> String {
+    if path.is_empty() {
+        step.to_owned()
+    } else {
+        format!("{path}.{step}")
+    }
+}
+
 /// A field of a table: in quotation marks where it holds what separates, and without what
 /// commands a terminal.
 pub fn quoted(word: &str) -> String {
@@ -137,6 +230,28 @@ mod tests {
         write(runs, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn rows_have_what_they_are_in_and_nothing_is_left_out_for_want_of_a_list() {
+        let result = serde_json::json!({
+            "run": "r1",
+            "samples": [
+                { "seq": 7, "story": { "says": "a, b", "parts": [{ "ns": 1 }, { "ns": 2 }] } },
+                { "seq": 8, "story": null, "cpus": [0, 1] },
+                { "seq": 9, "story": { "says": "c", "parts": [] } },
+            ],
+        });
+        let found = rows_csv(&result, "samples.story.parts");
+        let expected = "run,samples.seq,samples.story.says,samples.story.parts.ns,\
+            samples.cpus\n\
+            r1,7,\"a, b\",1,\n\
+            r1,7,\"a, b\",2,\n\
+            r1,8,,,0 1\n\
+            r1,9,c,,\n";
+        assert_eq!(found, expected);
+        let none = rows_csv(&serde_json::json!({ "run": "r1", "places": [] }), "places");
+        assert_eq!(none, "places,run\n,r1\n");
     }
 
     #[test]

@@ -51,3 +51,4 @@ pub use page::{compared_page, comparison_page, page, runs_page};
 pub use published::{directions_text, documents_text};
 pub use summary::summary;
 pub use table::table;
+pub use views::counts_by_worst;

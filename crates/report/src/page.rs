@@ -23,7 +23,7 @@ use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
 use crate::shell::{Chapter, Page, folded, wide};
 use crate::stats::Stats;
 use crate::summary::summary;
-use crate::table::head_line;
+use crate::table::{head_line, head_text};
 use crate::text::{counted, unbroken};
 
 /// What must be known of each table of worst cases.
@@ -196,7 +196,9 @@ fn tables(mut sheet: Sheet, matrix: &Matrix<'_>) -> Markup {
 
 fn table(sheet: &Sheet) -> Markup {
     let columns = sheet.heads.len() + 1;
-    wide(&html! { table.kept {
+    let in_one_line = |head| head_text(head).replace('\n', ", ");
+    let names: Vec<String> = sheet.heads.iter().map(in_one_line).collect();
+    wide(&html! { table.kept.measured[names.len() > 1] {
         thead { tr {
             th {}
             @for head in &sheet.heads {
@@ -208,15 +210,18 @@ fn table(sheet: &Sheet) -> Markup {
         } }
         @for section in &sheet.sections { tbody {
             tr { th.title scope="rowgroup" colspan=(columns) { span { (section.title) } } }
-            @for line in &section.lines { (row(line)) }
+            @for line in &section.lines { (row(line, &names)) }
         } }
     } })
 }
 
-fn row(line: &Line) -> Markup {
+/// A figure of all subjects. On a narrow screen each cell says by itself whose it is.
+fn row(line: &Line, columns: &[String]) -> Markup {
     html! { tr.strong[line.strong] {
         th scope="row" { (line.label) }
-        @for cell in &line.cells { td class=[class(cell)] { (cell.text) (marks(&cell.notes)) } }
+        @for (cell, column) in line.cells.iter().zip(columns) {
+            td class=[class(cell)] data-of=(column) { (cell.text) (marks(&cell.notes)) }
+        }
     } }
 }
 
@@ -323,7 +328,13 @@ mod tests {
     fn every_cell_says_something() {
         for runs in [fixtures::whole(), fixtures::with_gaps()] {
             let text = page_of(&runs);
-            assert!(!text.contains("<td></td>") && !text.contains("<td class=\"gap\"></td>"));
+            for cell in text.split("<td").skip(1) {
+                assert!(!cell.starts_with("></td>"), "{text}");
+                let is_figure = cell.contains("data-of");
+                assert!(!is_figure || !cell.contains("\"></td>"), "{cell}");
+            }
+            // On a narrow screen it says by itself whose it is.
+            assert_has(&text, &["data-of=\"rt\""]);
         }
         let text = page_of(&fixtures::with_gaps());
         assert_has(&text, &["failed<sup>1</sup>", "unsupported<sup>2</sup>"]);

@@ -194,9 +194,36 @@ pub fn lines(runs: &[Run], rule: &Rule) -> Vec<Line> {
     names.iter().map(line).collect()
 }
 
+/// The lines of some runs, with what could not be had; a line of which nothing could is one
+/// without releases.
+pub fn whole_lines(runs: &[Run], rule: &Rule, left_out: &[LeftOut]) -> Vec<Line> {
+    let mut all = lines(runs, rule);
+    for one in left_out {
+        let kernel = without_version(&one.kernel);
+        // Behind the kernel stand boot arguments.
+        let is_own = |line: &Line| line.name.split(' ').next() == Some(kernel);
+        if !all.iter().any(is_own) {
+            all.push(Line {
+                name: kernel.to_owned(),
+                releases: Vec::new(),
+                left_out: Vec::new(),
+                rows: Vec::new(),
+            });
+        }
+        for line in all.iter_mut().filter(|line| is_own(line)) {
+            line.left_out.push(one.clone());
+        }
+    }
+    all
+}
+
+fn without_version(kernel: &str) -> &str {
+    kernel.split('@').next().unwrap_or_default()
+}
+
 /// The kernel's name without its version, and boot arguments.
 fn line_of(column: &Column<'_>) -> String {
-    let kernel = column.subject.kernel.split('@').next().unwrap_or_default();
+    let kernel = without_version(&column.subject.kernel);
     format!("{kernel} {}", column.subject.boot)
         .trim()
         .to_owned()

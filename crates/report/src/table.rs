@@ -130,7 +130,8 @@ fn widths(sheet: &Sheet) -> Vec<usize> {
     sheet.heads.iter().enumerate().map(column).collect()
 }
 
-fn head_text(head: &Head) -> String {
+/// What stands above a column: one line or two.
+pub fn head_text(head: &Head) -> String {
     let name = &head.name;
     let notes = superscript(&head.notes);
     match &head.clock {

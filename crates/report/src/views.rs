@@ -14,6 +14,11 @@ pub fn of(probe: &str) -> &'static View {
     probes::info(probe).map_or(&ANY, |info| &info.view)
 }
 
+/// Whether the worst of a probe's samples is what counts, and not the middle of them.
+pub fn counts_by_worst(probe: &str) -> bool {
+    of(probe).shape == Shape::Latency
+}
+
 /// A probe's place in the order in which the summary prefers to speak.
 pub fn rank(probe: &str) -> usize {
     let place = probes::INFOS.iter().position(|info| info.name == probe);

@@ -10,8 +10,9 @@ use maud::{Markup, html};
 use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_report::campaign::{RUNS, campaign_document};
+use punctual_report::counts_by_worst;
 use punctual_report::shell::{Chapter, Page, style, wide};
-use punctual_store::{Campaign, CampaignSummary, Story, Summary};
+use punctual_store::{Campaign, CampaignSummary, Longest, Story, Summary};
 use sha2::{Digest as _, Sha256};
 
 use crate::campaigns::Figures;
@@ -66,6 +67,7 @@ const FIELDS: [(&str, &str); 8] = [
 /// The list of runs, with what can be done with them.
 pub fn list(
     runs: &[Summary],
+    longest: &[Longest],
     next: Option<&str>,
     baselines: &[(String, Vec<String>)],
     query: &Query,
@@ -75,7 +77,7 @@ pub fn list(
         (filter(query))
         @if runs.is_empty() { p.lead { "There is no such run." } }
         @else { form method="get" action="/compare" {
-            (table(runs, true))
+            (table(runs, Some(longest), true))
             (actions(baselines))
         } }
         p {
@@ -101,19 +103,26 @@ fn filter(query: &Query) -> Markup {
     ];
     let value = |name| query.value(name).unwrap_or_default();
     let hint = |name: &str| matches!(name, "from" | "until").then_some("2026-05-01");
-    html! { form.filter method="get" action="/" {
-        @for (name, title) in FIELDS {
-            label { (title) input name=(name) value=(value(name)) placeholder=[hint(name)]; }
-        }
-        label { "State" select name="state" {
-            option value="" { "any" }
-            @for state in states {
-                option value=(state.name()) selected[value("state") == state.name()] {
-                    (state.name())
-                }
+    let names = FIELDS.iter().map(|(name, _)| *name).chain(["state"]);
+    let set: Vec<&str> = names.filter(|name| !value(name).is_empty()).collect();
+    let words = set.iter().map(|name| format!("{name} {}", value(name)));
+    let words = words.collect::<Vec<_>>().join(", ");
+    html! { details open[!set.is_empty()] {
+        summary { "Filter " span { (words) } }
+        form.filter method="get" action="/" {
+            @for (name, title) in FIELDS {
+                label { (title) input name=(name) value=(value(name)) placeholder=[hint(name)]; }
             }
-        } }
-        button { "Filter" }
+            label { "State" select name="state" {
+                option value="" { "any" }
+                @for state in states {
+                    option value=(state.name()) selected[value("state") == state.name()] {
+                        (state.name())
+                    }
+                }
+            } }
+            button { "Filter" }
+        }
     } }
 }
 
@@ -130,19 +139,28 @@ fn actions(baselines: &[(String, Vec<String>)]) -> Markup {
     } }
 }
 
-fn table(runs: &[Summary], is_choice: bool) -> Markup {
+/// Runs, with their latest samples where `longest` is given: those of all their recordings.
+fn table(runs: &[Summary], longest: Option<&[Longest]>, is_choice: bool) -> Markup {
     wide(&html! { table.text.kept {
         thead { tr {
-            th scope="col" { "Run" } th scope="col" { "Begun" } th scope="col" { "Suite" }
-            th scope="col" { "Subject" } th scope="col" { "Kernel" } th scope="col" { "Bench" }
-            th.number scope="col" { "Seed" } th scope="col" { "State" }
+            th scope="col" { "Run" } th scope="col" { "Subject" }
+            @if longest.is_some() { th.number scope="col" { "Worst" } th scope="col" { "of" } }
+            th scope="col" { "Suite" } th.number scope="col" { "Seed" } th scope="col" { "State" }
+            th scope="col" { "Begun" } th scope="col" { "Kernel" } th scope="col" { "Bench" }
             th scope="col" { "Digest" } th scope="col" { "Host" }
         } }
-        tbody { @for run in runs { (row(run, is_choice)) } }
+        tbody { @for run in runs { (row(run, longest, is_choice)) } }
     } })
 }
 
-fn row(run: &Summary, is_choice: bool) -> Markup {
+/// The latest sample of a run's recordings of latencies.
+fn worst<'a>(run: &Summary, longest: &'a [Longest]) -> Option<&'a Longest> {
+    let own = longest.iter().filter(|one| one.run == run.id);
+    let own = own.filter(|one| counts_by_worst(&one.key.probe));
+    own.max_by_key(|one| one.value)
+}
+
+fn row(run: &Summary, longest: Option<&[Longest]>, is_choice: bool) -> Markup {
     let begun = run.started.replace('T', " ");
     let digest: String = run
         .digest
@@ -165,13 +183,18 @@ fn row(run: &Summary, is_choice: bool) -> Markup {
             }
             a href=(format!("/runs/{}", run.id)) { (run.id) }
         }
-        td { (begun.trim_end_matches('Z')) }
-        td { (run.suite) }
         td { (run.subject.name) }
-        td { (run.subject.kernel) }
-        td { (run.subject.bench) }
+        @if let Some(longest) = longest {
+            @let worst = worst(run, longest);
+            td.number { @match worst { Some(one) => (one.value), None => "–" } }
+            td { @if let Some(one) = worst { (one.key.probe) ", " (one.key.load) } }
+        }
+        td { (run.suite) }
         td.number { (run.seed) }
         td class=[class] { (run.state.name()) }
+        td { (begun.trim_end_matches('Z')) }
+        td { (run.subject.kernel) " " (run.subject.boot) }
+        td { (run.subject.bench) }
         td { code { (digest) } }
         td { (run.host) }
     } }
@@ -223,7 +246,7 @@ pub fn baselines(all: &[(String, Vec<Summary>)]) -> Page {
     let chapter = |(name, runs): &(String, Vec<Summary>)| {
         let ids: Vec<String> = runs.iter().map(|run| format!("run={}", run.id)).collect();
         let body = html! {
-            (table(runs, false))
+            (table(runs, None, false))
             p { a href=(format!("/show?{}", ids.join("&"))) { "Show together" } }
         };
         Chapter::new(name.as_str(), body)
@@ -325,7 +348,7 @@ pub fn campaign(
     let told = html! { @if !one.told.is_empty() { pre tabindex="0" { (one.told) } } };
     let mut chapters = Vec::new();
     if !going.is_empty() {
-        chapters.push(Chapter::new("Under way", table(&going, false)));
+        chapters.push(Chapter::new("Under way", table(&going, None, false)));
     }
     // The runs have links here.
     chapters.extend(page.chapters.into_iter().filter(|one| one.title != RUNS));
@@ -335,7 +358,7 @@ pub fn campaign(
             @if unlisted > 0 { p.soft {
                 "Without the first " (unlisted) ", which the JSON has."
             } }
-            (table(runs, false))
+            (table(runs, None, false))
         };
         chapters.push(Chapter::new(RUNS, body));
     }

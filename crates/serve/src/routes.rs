@@ -324,7 +324,9 @@ impl Routes<'_> {
     fn list(&self) -> Result<Answer, Failure> {
         let (runs, next) = self.wanted()?;
         let baselines = self.store.baselines()?;
-        let page = pages::list(&runs, next.as_deref(), &baselines, self.query);
+        let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+        let longest = self.store.longest(&ids)?;
+        let page = pages::list(&runs, &longest, next.as_deref(), &baselines, self.query);
         Ok(Answer::page(page.html()))
     }
 

@@ -178,6 +178,20 @@ fn campaign(store: &Store, runs: &[&str]) -> String {
 }
 
 #[test]
+fn the_list_has_each_runs_latest_sample_and_a_filter_that_is_folded_until_it_is_used() {
+    served(&[300, 900], Limits::default(), |address, _| {
+        let (status, page) = get(address, "/");
+        assert_eq!(status, 200);
+        for part in [">3.30 µs</td><td>timer, idle</td>", ">3.90 µs</td>"] {
+            assert!(page.contains(part), "{page}");
+        }
+        assert!(page.contains("<details><summary>Filter "), "{page}");
+        let (_, page) = get(address, "/?suite=demo");
+        assert!(page.contains("<details open><summary>Filter <span>suite demo<"));
+    });
+}
+
+#[test]
 fn what_takes_too_much_memory_is_refused_and_what_is_left_is_answered() {
     let limits = Limits {
         request: 4 << 20,

@@ -2,11 +2,12 @@
 //! Which runs of many are wanted.
 
 use punctual_model::run::State;
+use punctual_model::{Nanos, RecordingKey};
 use rusqlite::ToSql;
 
 use crate::database::Transaction;
 use crate::error::Fault;
-use crate::{Summary, rows, sql};
+use crate::{Longest, Summary, rows, sql};
 
 /// Which runs are wanted: those of which all is so that is said here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,6 +84,28 @@ pub fn page(
     }
     found.truncate(limit);
     Ok(found)
+}
+
+/// The longest sample of each recording: see [`crate::Store::longest`].
+pub fn longest(transaction: &Transaction, ids: &[&str]) -> Result<Vec<Longest>, Fault> {
+    let numbers = ids.iter().filter_map(|id| rows::number_of(id));
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statement = format!(
+        "SELECT run, probe, load, variant, max_ns FROM recordings
+         WHERE max_ns IS NOT NULL AND run IN ({}) ORDER BY number",
+        numbers.join(", ")
+    );
+    transaction.all(&statement, &[], |row| {
+        let text = |name| row.get::<String>(name);
+        Ok(Longest {
+            run: rows::id_of(row.get("run")?),
+            key: RecordingKey::new(&text("probe")?, &text("load")?, &text("variant")?),
+            value: Nanos(row.get("max_ns")?),
+        })
+    })
 }
 
 /// How many runs are looked at in one statement.

@@ -52,7 +52,7 @@ use std::time::Duration;
 use punctual_model::campaign::Asked;
 use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::run::State;
-use punctual_model::{Recording, Run, Subject};
+use punctual_model::{Nanos, Recording, RecordingKey, Run, Subject};
 use rusqlite::{Connection, TransactionBehavior, named_params};
 
 pub use crate::campaigns::{Campaign, CampaignSummary, PlannedRun, RunAt};
@@ -119,6 +119,17 @@ pub struct Summary {
     pub recordings: usize,
     /// The name of the machine that wrote it.
     pub host: String,
+}
+
+/// The longest sample of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Longest {
+    /// The run's id.
+    pub run: String,
+    /// Which of its recordings: the probe, the load and the variant.
+    pub key: RecordingKey,
+    /// How long.
+    pub value: Nanos,
 }
 
 impl Summary {
@@ -413,6 +424,11 @@ impl Store {
             |transaction| filter::page(transaction, filter, before, limit),
             |runs| runs.iter().any(orphan),
         )
+    }
+
+    /// The longest sample of each recording that these runs have, by their ids.
+    pub fn longest(&self, ids: &[&str]) -> Result<Vec<Longest>, StoreError> {
+        self.transact(Kind::Read, |transaction| filter::longest(transaction, ids))
     }
 
     /// What the list says of one run; `None` where there is no such run.

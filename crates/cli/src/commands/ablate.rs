@@ -382,6 +382,7 @@ impl Ablate {
 
     fn show(&self, ablation: &Ablation, runs: &[Run]) -> Result<()> {
         self.output.show(
+            "options.figures",
             || ablation_json(ablation),
             || ablation_text(ablation, output::width()),
             || Ok(ablation_page(ablation, runs, &documents::all()?)),

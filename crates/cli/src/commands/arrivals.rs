@@ -91,7 +91,8 @@ impl Arrivals {
         };
         let json = serde_json::to_value(&told)?;
         self.output.show(
-            || json,
+            "steps.places",
+            || json.clone(),
             || told.text(output::text_width()),
             || Ok(told.page()),
         )?;

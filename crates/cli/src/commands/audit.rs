@@ -102,6 +102,7 @@ impl Audit {
 
     fn show(&self, audited: &[Audited]) -> Result<()> {
         self.output.show(
+            "runs.recordings.came_in",
             || audit_json(audited),
             || audit_text(audited, output::text_width()),
             || Ok(audit_page(audited)),

@@ -266,6 +266,7 @@ impl Bisect {
 
     fn show(&self, bisect: &Bisected) -> Result<()> {
         self.output.show(
+            "steps",
             || bisect_json(bisect),
             || bisect_text(bisect, output::width()),
             || Ok(bisect_page(bisect, &documents::all()?)),

@@ -77,6 +77,7 @@ impl Bound {
         }
         bound.reached = reached(&runs);
         self.output.show(
+            "delays",
             || bound_json(&runs, &bound),
             || bound_text(&runs, &bound, output::text_width()),
             || Ok(bound_page(&runs, &bound)),

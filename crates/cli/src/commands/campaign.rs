@@ -378,6 +378,7 @@ impl Campaign {
 
     fn show(&self, report: &Report) -> Result<()> {
         self.output.show(
+            "worst",
             || campaign_json(report),
             || campaign_text(report, output::width()),
             || Ok(campaign_page(report)),

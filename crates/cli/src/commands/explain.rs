@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_model::capture::TRACER;
 use punctual_model::{Fact, Run};
+use punctual_report::csv::rows_csv;
 use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, pasted, text};
 use punctual_report::text::WIDTH;
@@ -79,6 +80,10 @@ pub struct Explain {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Write the parts of each sample to FILE, as comma-separated values, with the names that
+    /// JSON has
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Print each block that ran, instead of a timeline
     #[arg(long, conflicts_with_all = ["json", "compare"])]
     trace: bool,
@@ -113,6 +118,7 @@ impl Explain {
             .transpose()?;
         output::check_file(self.report.as_deref())?;
         output::check_file(self.perfetto.as_deref())?;
+        output::check_file(self.csv.as_deref())?;
         let cancel = interrupt::flag()?;
         let Some(explained) = self.explain(&run, cancel)? else {
             return Ok(ExitStatus::Incomplete);
@@ -144,6 +150,7 @@ impl Explain {
             ("--trace", self.trace),
             ("--report", self.report.is_some()),
             ("--perfetto", self.perfetto.is_some()),
+            ("--csv", self.csv.is_some()),
             ("--sample", self.sample.is_some()),
             ("--worst", self.worst.is_some()),
             ("--faults", self.faults),
@@ -196,6 +203,10 @@ impl Explain {
         };
         if let Some(path) = &self.report {
             write(path, page(run, explained, other))?;
+        }
+        if let Some(path) = &self.csv {
+            let json = json::explained(run, explained, other);
+            write(path, rows_csv(&json, "samples.story.parts"))?;
         }
         let mut breakdowns = explained
             .iter()

@@ -72,8 +72,12 @@ impl Metal {
         };
         let found = metal(&claims, &self.runs(&suite)?);
         let json = serde_json::to_value(&found)?;
-        self.output
-            .show(|| json, || found.text(output::width()), || Ok(found.page()))?;
+        self.output.show(
+            "claims",
+            || json.clone(),
+            || found.text(output::width()),
+            || Ok(found.page()),
+        )?;
         let mut all = found.claims.iter();
         Ok(match (is_whole, all.all(|one| one.cell.is_decided())) {
             (false, _) => ExitStatus::Incomplete,

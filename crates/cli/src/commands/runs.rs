@@ -6,6 +6,7 @@ use std::str::FromStr as _;
 use anyhow::Result;
 use clap::Args;
 use punctual_model::run::State;
+use punctual_report::csv::rows_csv;
 use punctual_store::{Filter, Store, Summary};
 use serde_json::json;
 
@@ -59,6 +60,9 @@ pub struct Runs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print comma-separated values, with the names that JSON has
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -72,9 +76,14 @@ impl Runs {
         } else {
             self.list(&self.store.open()?)?
         };
-        if self.json {
+        if self.json || self.csv {
             let runs: Vec<_> = runs.iter().map(Summary::json).collect();
-            output::print_json(&json!({ "schema": "punctual.list/1", "runs": runs }))?;
+            let list = json!({ "schema": "punctual.list/1", "runs": runs });
+            if self.csv {
+                output::print_exactly(&rows_csv(&list, "runs"))?;
+            } else {
+                output::print_json(&list)?;
+            }
         } else if runs.is_empty() {
             say!("{NO_RUNS}");
         } else {

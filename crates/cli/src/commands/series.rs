@@ -12,8 +12,8 @@ use punctual_judge::Rule;
 use punctual_model::Run;
 use punctual_report::mail::mail_of_series;
 use punctual_report::series::{
-    LeftOut, Line, News, Standing, lines, questions, series_csv, series_json, series_page,
-    series_text,
+    LeftOut, Line, News, Standing, questions, series_csv, series_json, series_page, series_text,
+    whole_lines,
 };
 use punctual_runner::documents;
 
@@ -144,17 +144,7 @@ impl Series {
         let is_whole = !results.is_interrupted() && is_watched;
         let runs = self.in_order(results.runs);
         let rule = Rule::default();
-        let mut found = lines(&runs, &rule);
-        let is_of = |one: &LeftOut, line: &Line| {
-            let name = one.kernel.split('@').next();
-            name == Some(kernel_of(&line.name))
-        };
-        for line in &mut found {
-            let own = wanted.left_out.iter().filter(|one| is_of(one, line));
-            line.left_out = own.cloned().collect();
-        }
-        let is_lost = |one: &LeftOut| !found.iter().any(|line| is_of(one, line));
-        let has_lost_line = wanted.left_out.iter().any(is_lost);
+        let mut found = whole_lines(&runs, &rule, &wanted.left_out);
         // What is half measured is no news.
         let told = told.filter(|_| is_whole);
         let mut news = told.as_ref().map(|told| News::of(&found, told, &rule));
@@ -180,8 +170,6 @@ impl Series {
             return Ok(match news.standing() {
                 Standing::Changed => ExitStatus::Unfit,
                 Standing::Missing => ExitStatus::Incomplete,
-                // Nothing at all was measured of it.
-                _ if has_lost_line => ExitStatus::Incomplete,
                 Standing::Undecided => ExitStatus::Undecided,
                 Standing::Unchanged => ExitStatus::Done,
             });
@@ -282,9 +270,4 @@ impl Series {
         }
         Ok(())
     }
-}
-
-/// A line's kernel, without boot arguments.
-fn kernel_of(line: &str) -> &str {
-    line.split(' ').next().unwrap_or_default()
 }

@@ -50,6 +50,7 @@ impl Survey {
             return Ok(ExitStatus::Incomplete);
         };
         self.output.show(
+            "places",
             || json::survey(&run, &found, &digest),
             || text::survey(&run, &found, self.top, output::text_width()),
             || Ok(survey_page(&run, &found, self.top)),

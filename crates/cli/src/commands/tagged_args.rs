@@ -10,6 +10,7 @@ use super::build_args::{BuildArgs, made};
 use super::catalog;
 use super::places::places;
 use crate::UsageError;
+use crate::output::say;
 
 /// Which releases: of a line, or of a repository's tags.
 #[derive(Debug, Args)]
@@ -51,7 +52,8 @@ impl TaggedArgs {
             return Err(UsageError(wrong.into()).into());
         }
         let (since, until) = (self.since.as_deref(), self.until.as_deref());
-        let tags = build::tags(&order.source, &self.tags, since, until)?;
+        let say = &mut |message: &str| say!("{message}");
+        let tags = build::tags(&order.source, &self.tags, since, until, say)?;
         let name = self
             .name
             .clone()

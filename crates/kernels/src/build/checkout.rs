@@ -67,7 +67,21 @@ impl Checkout {
         worker.directory(&borrowed)?;
         worker.write(&borrowed.join("alternates"), &objects)?;
         progress(&format!("{}: checking out {}", source.display(), tag.name));
-        git(&["checkout", "--quiet", "--force", "--detach", &tag.commit])?;
+        let checkout = git(&["checkout", "--quiet", "--force", "--detach", &tag.commit]);
+        checkout.map_err(|error| {
+            let filters = [
+                "config",
+                "--get-regexp",
+                r"^remote\..*\.partialclonefilter$",
+            ];
+            if told(worker, source, &filters).is_err() {
+                return error;
+            }
+            BuildError::Partial {
+                path: source.to_owned(),
+                tag: tag.name.clone(),
+            }
+        })?;
         // A checkout that was killed leaves files that no index knows.
         git(&["clean", "--quiet", "-ffdx"])?;
         let tree = SourceTree {
@@ -125,7 +139,7 @@ mod tests {
         fs::create_dir(&source).unwrap();
         repository(&source);
         let word = source.to_str().unwrap();
-        let all = tags(word, &[], Some("6.12"), None).unwrap();
+        let all = tags(word, &[], Some("6.12"), None, &mut |_| ()).unwrap();
         let names: Vec<&str> = all.iter().map(|tag| &*tag.name).collect();
         assert_eq!(names, ["v6.12", "v6.13-rc1", "v6.13"]);
         let worker = Worker::new();
@@ -160,7 +174,7 @@ mod tests {
             (&[], None, Some("6.12.99"), 1),
         ] {
             let patterns: Vec<String> = patterns.iter().map(|one| (*one).to_owned()).collect();
-            let found = tags(word, &patterns, since, until).unwrap();
+            let found = tags(word, &patterns, since, until, &mut |_| ()).unwrap();
             assert_eq!(found.len(), left, "{patterns:?} {since:?} {until:?}");
         }
         for (since, expected) in [
@@ -170,14 +184,42 @@ mod tests {
                 "--since: expected a version such as v6.13-rc1, found newest",
             ),
         ] {
-            let error = tags(word, &[], Some(since), None).unwrap_err();
+            let error = tags(word, &[], Some(since), None, &mut |_| ()).unwrap_err();
             assert!(
                 error.is_request() && error.to_string().contains(expected),
                 "{error}"
             );
         }
-        let none = tags("/nowhere", &[], None, None).unwrap_err().to_string();
+        let none = tags("/nowhere", &[], None, None, &mut |_| ())
+            .unwrap_err()
+            .to_string();
         assert!(none.contains("expected a repository of git"), "{none}");
+    }
+
+    #[test]
+    fn a_clone_that_lacks_files_is_told_how_to_get_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(directory.path(), open).unwrap();
+        let whole = directory.path().join("whole");
+        fs::create_dir(&whole).unwrap();
+        repository(&whole);
+        git(&whole, &["config", "uploadpack.allowFilter", "true"]);
+        let url = format!("file://{}", whole.display());
+        let words = ["clone", "-q", "--bare", "--filter=blob:none", &url, "part"];
+        git(directory.path(), &words);
+        let part = directory.path().join("part");
+        let worker = Worker::new();
+        let root = directory.path().join("root");
+        let all = tags(part.to_str().unwrap(), &[], Some("6.12"), None, &mut |_| ()).unwrap();
+        let out = |tag| Checkout::of(tag, &part, &root, worker, &mut |_| ()).map(|_| ());
+        let error = out(&all[0]).unwrap_err();
+        assert!(!error.is_of_tag());
+        let told = format!("git -C {} fetch --refetch --no-filter", part.display());
+        assert!(error.to_string().contains(&told), "{error}");
+        // It is what helps.
+        git(&part, &["fetch", "-q", "--refetch", "--no-filter"]);
+        out(&all[0]).unwrap();
     }
 
     fn git(path: &Path, words: &[&str]) {

@@ -59,6 +59,16 @@ pub enum BuildError {
         /// What it says.
         said: String,
     },
+    /// A repository lacks files of a tag, since it was cloned with a filter.
+    #[error(
+        "{0}: git lacks files of {tag}: the clone leaves them out until they are asked for (--filter), and Punctual fetches nothing: `git -C {0} fetch --refetch --no-filter` fetches them", .path.display()
+    )]
+    Partial {
+        /// The repository.
+        path: PathBuf,
+        /// The tag.
+        tag: String,
+    },
     /// Who compiles cannot read it.
     #[error(
         "{}: expected a directory that {user} can read, since root compiles nothing: move it out of a closed directory, or give rights to read (`chmod a+rX`)", .path.display()
@@ -144,6 +154,7 @@ impl BuildError {
             | Self::NoTags { .. }
             | Self::OtherTree { .. }
             | Self::Unclean(_)
+            | Self::Partial { .. }
             | Self::Config(_)
             | Self::Refused(_) => true,
             Self::Kernel(error) => error.is_request(),

@@ -67,7 +67,8 @@ fn bare(tag: &str) -> &str {
 
 /// The tags of a repository that name versions of a kernel, the oldest version first: those that
 /// match one of `patterns`, as `git tag --list` has them, or all where there is none; and of
-/// these the ones from `since` to `until`, both included.
+/// these the ones from `since` to `until`, both included. `progress` is told which tags match a
+/// pattern and name no version.
 ///
 /// # Errors
 /// Where the directory is no repository that the compiling user can read, an end is no version,
@@ -77,6 +78,7 @@ pub fn tags(
     patterns: &[String],
     since: Option<&str>,
     until: Option<&str>,
+    progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Tag>, BuildError> {
     let worker = Worker::new();
     let path = repository(source, worker)?;
@@ -92,7 +94,11 @@ pub fn tags(
     if !output.status.success() {
         return Err(BuildError::NoRepository(path));
     }
-    let all = in_order(&String::from_utf8_lossy(&output.stdout));
+    let (all, others) = in_order(&String::from_utf8_lossy(&output.stdout));
+    if !patterns.is_empty() && !others.is_empty() {
+        let names = others.join(", ");
+        progress(&format!("left out, as no version of a kernel: {names}"));
+    }
     let place = |word: Option<&str>, option| {
         let wrong = |word| BuildError::NoVersion { option, word };
         let place = |word: &str| Place::of(word).ok_or_else(|| wrong(word.to_owned()));
@@ -113,8 +119,9 @@ pub fn tags(
     Ok(left)
 }
 
-/// The tags that git tells of, in the order of their versions; each version once.
-fn in_order(told: &str) -> Vec<Tag> {
+/// The tags that git tells of, in the order of their versions, each version once; and the names of
+/// those that are no version.
+fn in_order(told: &str) -> (Vec<Tag>, Vec<String>) {
     let tag = |line: &str| {
         let [name, kind, object, tree, kind_of, object_of, tree_of] =
             line.split('\t').collect::<Vec<_>>().try_into().ok()?;
@@ -131,10 +138,17 @@ fn in_order(told: &str) -> Vec<Tag> {
         };
         Some((Place::of(name)?, tag))
     };
-    let mut all: Vec<(Place, Tag)> = told.lines().filter_map(tag).collect();
+    let mut all: Vec<(Place, Tag)> = Vec::new();
+    let mut others = Vec::new();
+    for line in told.lines() {
+        match tag(line) {
+            Some(found) => all.push(found),
+            None => others.extend(line.split('\t').next().map(str::to_owned)),
+        }
+    }
     all.sort_by(|one, other| (&one.0, &other.1.name).cmp(&(&other.0, &one.1.name)));
     all.dedup_by(|one, other| one.0 == other.0);
-    all.into_iter().map(|(_, tag)| tag).collect()
+    (all.into_iter().map(|(_, tag)| tag).collect(), others)
 }
 
 /// What an unchanged work tree of these files has as its source's digest.
@@ -224,11 +238,6 @@ mod tests {
         let mut other = sorted;
         other.reverse();
         other.swap(1, 7);
-        let names = |all: &[&str]| -> Vec<String> {
-            let tags = in_order(&told(all));
-            tags.into_iter().map(|tag| tag.name).collect()
-        };
-        assert_eq!(names(&other), sorted);
         // What is no version of a kernel is none of the line, and each version is there once.
         let more = [
             "next-20261104",
@@ -239,6 +248,15 @@ mod tests {
             "v6.13-",
             "v6.13-a/b",
         ];
+        let names = |all: &[&str]| -> Vec<String> {
+            let (tags, others) = in_order(&told(all));
+            assert_eq!(
+                tags.len() + others.len(),
+                all.len() - usize::from(all == more)
+            );
+            tags.into_iter().map(|tag| tag.name).collect()
+        };
+        assert_eq!(names(&other), sorted);
         assert_eq!(names(&more), ["v6.13"]);
     }
 
@@ -246,7 +264,8 @@ mod tests {
     fn the_commit_of_a_tag_with_a_message_is_the_one_that_it_names() {
         let told = "v6.13\ttag\tobject\t\tcommit\tcommit\ttree\n\
             v6.14\ttag\tobject\t\ttree\ttree\t\n";
-        let [tag] = &in_order(told)[..] else {
+        let (tags, _) = in_order(told);
+        let [tag] = &tags[..] else {
             panic!("a tag of a tree is none")
         };
         assert_eq!((&*tag.commit, tag.version()), ("commit", "6.13"));

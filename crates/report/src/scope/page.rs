@@ -22,7 +22,7 @@ const OPEN: usize = 3;
 /// How many functions a comparison names.
 const FUNCTIONS: usize = 25;
 /// A timeline's width, in units.
-const WIDTH: f64 = 1100.0;
+const WIDTH: f64 = 1000.0;
 
 /// Another run's samples, beside which those of the page's run stand.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +84,17 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
         let some = places.clone().next().is_some();
         Chapter::new(what.name(), html! { @if some { (wide(&table)) } })
     };
+    let longest = SectionKind::ALL.into_iter().filter_map(|what| {
+        let places = survey.hotspots.iter().filter(|place| place.what == what);
+        places.max_by_key(|place| place.longest)
+    });
+    let lead = html! {
+        p.lead { "The longest: " @for (number, place) in longest.enumerate() {
+            @if number > 0 { "; " }
+            (place.what.name()) " for " (place.longest) " by " code { (place.function) }
+        } "." }
+        (facts(run))
+    };
     let mut chapters: Vec<Chapter> = SectionKind::ALL.into_iter().map(of).collect();
     let notes = survey_notes(survey);
     let notes = html! { @for note in notes { p.soft { (note) } } };
@@ -96,7 +107,7 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
         format!(": {what} for {} by {}", place.longest, place.function)
     });
     let title = format!("{}: the longest sections{longest}", super::name(run, ","));
-    shell::page(&title, &facts(run), chapters)
+    shell::page(&title, &lead, chapters)
 }
 
 /// The commands that repeat the runs, and the one that looks at the first again.
@@ -177,7 +188,8 @@ fn story_body(story: &Breakdown, is_open: bool) -> Markup {
     }
 }
 
-/// The parts as a bar, to scale; what is too short to be seen is in the table.
+/// The parts as a bar, to scale, and what its colours are; what is too short to be seen is in the
+/// table.
 fn timeline(story: &Breakdown) -> Markup {
     let scale = WIDTH / story.late.0.max(1) as f64;
     let begin = match story.span {
@@ -185,20 +197,33 @@ fn timeline(story: &Breakdown) -> Markup {
         SampleSpan::Handover | SampleSpan::Gap => "begun",
     };
     html! {
-        svg.timeline viewBox=(format!("0 0 {WIDTH} 46")) role="img" aria-label="timeline" {
+        svg.timeline viewBox=(format!("0 0 {WIDTH} 24")) preserveAspectRatio="none" role="img"
+            aria-label="timeline" {
             @for (number, part) in story.parts.iter().enumerate() {
                 @let (x, width) = (part.from.0 as f64 * scale, part.length.0 as f64 * scale);
                 @let culprit = story.culprit == Some(number);
-                rect.(class(part.cause)).culprit[culprit] x=(format!("{x:.1}")) y="4"
+                rect.(class(part.cause)).culprit[culprit] x=(format!("{x:.1}")) y="0"
                     width=(format!("{width:.1}")) height="24" { title { (described(part)) } }
-                @if width > 110.0 {
-                    text x=(format!("{:.1}", x + 4.0)) y="20" { (part.cause.name()) }
-                }
             }
-            text.axis x="0" y="43" { (begin) }
-            text.axis x=(WIDTH) y="43" text-anchor="end" { "sample: " (exact(story.late)) " ns" }
+        }
+        div.ends { span { (begin) } span { "sample: " (exact(story.late)) " ns" } }
+        ul.key { @for (cause, length) in causes(story) { li {
+            svg.swatch viewBox="0 0 22 10" { rect.(class(cause)) width="22" height="10" {} }
+            " " (cause.name()) " " (exact(length)) " ns"
+        } } }
+    }
+}
+
+/// How long each cause kept the sample, in the order in which they first did.
+fn causes(story: &Breakdown) -> Vec<(Cause, Nanos)> {
+    let mut all: Vec<(Cause, Nanos)> = Vec::new();
+    for part in &story.parts {
+        match all.iter_mut().find(|(cause, _)| *cause == part.cause) {
+            Some((_, length)) => *length += part.length,
+            None => all.push((part.cause, part.length)),
         }
     }
+    all
 }
 
 /// How causes are painted: the classes of the style sheet.

@@ -268,6 +268,27 @@ fn a_line_without_a_figure_is_missing() {
 }
 
 #[test]
+fn a_line_of_which_nothing_can_be_had_is_told_with_the_others() {
+    let left_out = LeftOut {
+        kernel: "debian-6.12@6.12.48-1".into(),
+        why: "the package is gone".into(),
+        is_newest: true,
+    };
+    let found = whole_lines(&runs(), &Rule::default(), &[left_out]);
+    let names: Vec<&str> = found.iter().map(|line| &*line.name).collect();
+    assert_eq!(names, ["debian-6.12-rt", "debian-6.12"]);
+    assert!(found[0].left_out.is_empty());
+    let news = News::of(&found, &Told::default(), &Rule::default());
+    assert_eq!(standing(&found[1..], &news), Standing::Missing, "{news:?}");
+    let told = [
+        "debian-6.12: nothing of it was measured.",
+        "left out: debian-6.12@6.12.48-1: the package is gone",
+    ];
+    assert_has(&series_text(&found, None, 80), &told);
+    assert_has(&series_page(&found, Some(&news), &runs(), &[]), &told[..1]);
+}
+
+#[test]
 fn two_releases_of_one_version_are_told_apart() {
     let mut runs = runs();
     for run in &mut runs[..3] {

@@ -50,6 +50,9 @@ pub fn series_text(lines: &[Line], news: Option<&News>, width: usize) -> String 
 
 /// `debian-6.12-rt: 19 releases, 6.12.43 to 6.12.117.`
 pub fn head(line: &Line) -> String {
+    if line.releases.is_empty() {
+        return format!("{}: nothing of it was measured.", line.name);
+    }
     let all: Vec<&str> = line.releases.iter().map(|one| &*one.version).collect();
     let [first, last] = [all.first(), all.last()].map(|one| one.copied().unwrap_or_default());
     let found: usize = line.rows.iter().map(|row| row.changes.len()).sum();

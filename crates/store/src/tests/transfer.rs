@@ -130,6 +130,12 @@ fn a_page_has_what_a_filter_lets_through() {
         add_whole(&store, seed, if seed % 2 == 0 { "even" } else { "odd" });
     }
     let running = store.begin(&begun()).unwrap();
+    let longest = store.longest(&["r2", &running, "r99", "mine"]).unwrap();
+    let run = store.load("r2").unwrap();
+    let own = run.recordings.iter().map(|one| (&one.key.probe, one.max()));
+    let found = longest.iter().map(|one| (&one.key.probe, Some(one.value)));
+    assert!(longest.iter().all(|one| one.run == "r2") && !longest.is_empty());
+    assert!(found.eq(own));
     let ids = |filter: &Filter, before, limit| -> Vec<String> {
         let page = store.page(filter, before, limit).unwrap();
         page.into_iter().map(|run| run.id).collect()
