@@ -7,7 +7,7 @@
 //! so that a trial of hours may end and go on.
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -27,9 +27,9 @@ Usage: tools/blind [--planted N] [--harmless N] [--seed N] [--results FILE]
 
 Compiles kernels of Debian's source, N with something planted (6) and N changed
 in a harmless way (6), holds each against the kernel as it was by `punctual
-gate`, and prints a table in Markdown: what was found, missed, blamed, and which
-alarms were false. Each takes two minutes or so on two idle cores; the source is
-fetched once. --results keeps each verdict in FILE, a line of JSON each: the
+gate --arrivals`, and prints a table in Markdown: what was found, missed, blamed,
+and which alarms were false. Each takes three minutes or so on two idle cores;
+the source is fetched once. --results keeps each verdict in FILE, a line of JSON each: the
 same command goes on where it ended. --list prints the edits.";
 
 /// Instructions that are planted: each a nanosecond.
@@ -56,10 +56,6 @@ samples = 100
 [[step]]
 probe = "tick"
 duration_ms = 100
-
-[[step]]
-probe = "switch"
-ticks = 5
 
 [[step]]
 probe = "semaphore"
@@ -117,6 +113,8 @@ struct Said {
     verdict: String,
     /// The worst row, in words.
     row: String,
+    /// What got worse: `samples`, `arrivals` or `function`.
+    by: Vec<String>,
     /// Functions that are named as to blame, by rows and by the story.
     blamed: Vec<String>,
     /// How far the figures are from the baseline's, in parts of those.
@@ -360,6 +358,7 @@ fn tried(scratch: &Scratch, suite: &str, drawn: &Drawn) -> Result<Said> {
     let words = [
         "gate",
         suite,
+        "--arrivals",
         "--baseline",
         "base",
         "--kernel",
@@ -379,6 +378,11 @@ fn tried(scratch: &Scratch, suite: &str, drawn: &Drawn) -> Result<Said> {
         number: *number,
         verdict: text(&gate["verdict"]),
         row: text(&gate["title"]),
+        by: worse(&gate)
+            .map(|one| text(&one["of"]))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect(),
         blamed: blamed(&gate),
         moved: moved(&gate),
     })
@@ -418,16 +422,29 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The functions that a gate names for rows that got worse, and in its story.
+/// The figures that got worse.
+fn worse(gate: &Value) -> impl Iterator<Item = Value> {
+    let subjects = array(&gate["subjects"]).into_iter();
+    let rows = subjects.flat_map(|subject| array(&subject["measurements"]));
+    let figures = rows.flat_map(|row| array(&row["figures"]));
+    figures.filter(|one| one["verdict"] == "worse")
+}
+
+/// The functions that a gate names for what got worse, and in its story of it.
 fn blamed(gate: &Value) -> Vec<String> {
-    let mut all = Vec::new();
-    for subject in array(&gate["subjects"]) {
-        for row in array(&subject["measurements"]) {
-            let figures = array(&row["figures"]).into_iter();
-            let worse = figures.filter(|one| one["verdict"] == "worse");
-            all.extend(worse.map(|one| text(&one["function"])));
+    let name = |one: Value| {
+        let of = if one["of"] == "function" {
+            "name"
+        } else {
+            "function"
+        };
+        text(&one[of])
+    };
+    let mut all: Vec<String> = worse(gate).map(name).collect();
+    if gate["verdict"] == "worse" {
+        for subject in array(&gate["subjects"]) {
+            all.extend(functions(&subject["why"].to_string()));
         }
-        all.extend(functions(&subject["why"].to_string()));
     }
     all.retain(|one| !one.is_empty());
     all.sort();
@@ -442,18 +459,19 @@ fn functions(sentence: &str) -> impl Iterator<Item = String> {
 }
 
 fn table(trials: &[Trial]) -> String {
-    let mut text =
-        String::from("| edit | drawn | verdict | outcome | blamed |\n|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| edit | drawn | verdict | outcome | by | blamed |\n|---|---|---|---|---|---|\n",
+    );
     for one in trials {
         let drawn = match one.said.number {
             0 => "–".to_owned(),
             number => number.to_string(),
         };
-        let blamed = one.said.blamed.join(", ");
+        let [by, blamed] = [&one.said.by, &one.said.blamed].map(|words| words.join(", "));
         let (name, verdict, outcome) = (&one.edit.name, &one.said.verdict, one.outcome());
         _ = writeln!(
             text,
-            "| {name} | {drawn} | {verdict} | {outcome} | {blamed} |"
+            "| {name} | {drawn} | {verdict} | {outcome} | {by} | {blamed} |"
         );
     }
     let planted = || trials.iter().filter(|one| one.edit.is_planted());
