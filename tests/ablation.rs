@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of several options does anything: a planted one is ranked first.
+//! Ablation finds which of several options matters: a planted one is ranked first.
 
 use std::fs;
 
 use punctual_tests::{KERNELS, Scratch, assert_ends, assert_has, json, schema};
 use serde_json::Value;
 
-/// The base records what its scheduler does; to go without is what is planted.
+/// The base records what its scheduler does; the planted option is to go without.
 const OPTIONS: &str = "\
 boot = \"trace_event=sched\"
 [[option]]
@@ -132,8 +132,8 @@ fn a_planted_option_is_ranked_first_and_explained() {
     assert_ends(&no_kernel, 2, &["expected one --kernel"]);
 }
 
-/// What `sh` sets up in the guest: the kernel's tracer makes each wake-up longer, a command that
-/// does nothing does not, and one that fails is no option without effect.
+/// Set-up by `sh` in the guest: the kernel's tracer makes each wake-up longer, a command without
+/// effect does not, and one that fails is not taken for an option without effect.
 #[test]
 fn what_is_set_up_in_the_guest_is_an_option() {
     let scratch = Scratch::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program as the subject: its cycles are those that it sees of itself.
+//! A program as the subject, with its cycles as it sees them itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +49,7 @@ fn recording<'a>(run: &'a Value, variant: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("{variant}: {run:#}"))
 }
 
-/// The faults in its design that were found of a thread, by kind, without what is to be done.
+/// The faults found in the design of a thread, by kind, without the remedies.
 fn faults<'a>(run: &'a Value, variant: &str) -> BTreeMap<&'a str, &'a str> {
     let findings = recording(run, variant)["findings"].as_object();
     let findings = findings.expect("findings").iter();
@@ -66,7 +66,7 @@ fn faults<'a>(run: &'a Value, variant: &str) -> BTreeMap<&'a str, &'a str> {
         .collect()
 }
 
-/// What the loop printed of each of its cycles: due, begin, end.
+/// The times that the loop printed for each of its cycles: due, begin, end.
 fn printed(run: &Value) -> Vec<[i64; 3]> {
     let output = run["recordings"][0]["output"].as_str().expect("output");
     let cycle = |line: &str| -> [i64; 3] {
@@ -416,9 +416,10 @@ fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
     assert!(interrupted.len() <= 3 && most < 20_000, "{interrupted:?}");
 }
 
-/// What hangs is late by as much as was seen, and what fails or sleeps for ever is no measurement:
-/// a deadline that each of its cycles kept is not kept by any of them. Nor is it by one that was
-/// due, and was kept from the CPU; a thread that has ended is late for nothing.
+/// A program that hangs is late by as much as was seen, and one that fails or sleeps for ever is no
+/// measurement: a deadline that each of its cycles kept is then kept by none of them. Nor is it
+/// kept by a cycle that was due but did not get the CPU; a thread that has ended is late for
+/// nothing.
 #[test]
 fn a_program_that_does_not_end_well_is_never_fit() {
     let scratch = Scratch::new();
@@ -579,13 +580,13 @@ fn line_with(name: &str, text: &str) -> String {
     format!("{name}:{}", at.expect("a line") + 1)
 }
 
-/// Where the mark in a comment of `tests/app/story.c` is.
+/// The line of the mark in a comment of `tests/app/story.c`.
 fn line_of(mark: &str) -> String {
     line_with("story.c", &format!("/* {mark} */"))
 }
 
-/// The story of a cycle, its parts added up, and the time of those parts of this cause that are of
-/// this line: by whom, or in what.
+/// The story of a cycle, with its parts added up, and the time of those parts that have this cause
+/// and this line: by whom, or in what.
 struct Told(Value);
 
 impl Told {
@@ -718,7 +719,8 @@ fn rust_and_cpp_mark_their_cycles_too() {
     }
 }
 
-/// Which option makes a program late, and which release: `ablate` and `series` take it as it is.
+/// Finds the option and the release that make a program late: `ablate` and `series` take it as it
+/// is.
 #[test]
 fn options_and_releases_are_held_against_a_program() {
     let scratch = Scratch::new();

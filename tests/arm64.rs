@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Guests with an arm64 kernel: as repeatable as those with one for x86-64, and clear about
-//! what they lack.
+//! Guests with an arm64 kernel: as repeatable as those for x86-64, and clear about what they lack.
 //!
-//! `PUNCTUAL_REPEATS` is how often each is measured again under load, from its snapshot.
+//! `PUNCTUAL_REPEATS` is the number of times that each is measured again under load, from its
+//! snapshot.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ groups = 1
 loops = 20
 "#;
 
-/// Whether there are QEMU and a target for arm64; if not, the test is skipped.
+/// Returns true if there are QEMU and a target for arm64; if not, skips the test.
 fn is_ready() -> bool {
     let built = programs().join("punctual-target-aarch64").is_file();
     if !built {
@@ -176,8 +176,8 @@ fn every_probe_is_measured_or_says_why_not() {
     );
 }
 
-/// The parts of each sample add up to it, a late one has a culprit, and the watched run is the
-/// run. Nothing of what was followed had to be mended.
+/// The parts of each sample add up to it, a late one has a culprit, and the watched run is the same
+/// run. Nothing in the recorded path had to be repaired.
 #[test]
 fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
     if !is_ready() {
@@ -220,17 +220,17 @@ fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
     }
 }
 
-/// No way is so long by itself: from the interrupt to the reading of the clock it takes 4 to
-/// 9 µs, and where the probe's thread waits for a lock on it, as each system call of RT may do
-/// for random numbers, up to 21 µs.
+/// Longer than any way by itself. From the interrupt to the reading of the clock it takes 4 to 9
+/// µs, and up to 21 µs if the probe's thread waits for a lock on the way, as each system call of RT
+/// may do for random numbers.
 const WAY_NS: i64 = 21_000;
 
-/// Where interrupts come that find the CPU idle.
+/// The entry of interrupts that find the CPU idle.
 const IRQ: &str = "el1h_64_irq";
 
 /// Known answers: the stalls of `scope.rs`, each of its kind and its length. Debian's stock kernel
-/// for arm64 counts neither preemption nor spinning locks (no `CONFIG_PREEMPT_COUNT`): who holds
-/// the CPU in one is not preempted, as in all of its kernel.
+/// for arm64 counts neither preemption nor spinning locks (no `CONFIG_PREEMPT_COUNT`): a thread
+/// that holds the CPU in one is not preempted, as anywhere in that kernel.
 #[test]
 fn a_stall_on_arm64_is_named_with_its_kind_and_its_length() {
     if !is_ready() {
@@ -248,7 +248,7 @@ fn a_stall_on_arm64_is_named_with_its_kind_and_its_length() {
     stalls_are_named(&Scratch::new(), &kernels);
 }
 
-/// What a kernel counts, and so has names for.
+/// The states that a kernel counts, and so has names for.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Counts {
     /// Neither preemption nor spinning locks.
@@ -259,8 +259,8 @@ pub(super) enum Counts {
     Rt,
 }
 
-/// Each kind of stall is told by its name and its length, on each of these kernels, with these
-/// boot arguments.
+/// Checks that each kind of stall is reported with its name and its length, on each of these
+/// kernels, with these boot arguments.
 pub(super) fn stalls_are_named(scratch: &Scratch, kernels: &[(&str, &str, Counts)]) {
     let subject = |(number, (kernel, boot, _)): (usize, &(&str, &str, Counts))| {
         format!("[[subject]]\nname = \"{number}\"\nkernel = \"{kernel}\"\nboot = \"{boot}\"\n")
@@ -294,8 +294,8 @@ pub(super) fn stalls_are_named(scratch: &Scratch, kernels: &[(&str, &str, Counts
     }
 }
 
-/// Known answer: interrupts or preemption are off for 20 µs, every 20 ms. No sample of the run meets
-/// that; an aimed one does. The bound of RT has it among its delays and interrupts.
+/// Known answer: interrupts or preemption are off for 20 µs, every 20 ms. No sample of the run
+/// meets that; an aimed one does. The bound of RT has it among its delays and interrupts.
 #[test]
 fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
     if !is_ready() {
@@ -381,7 +381,7 @@ fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
     }
 }
 
-/// What a command says as JSON.
+/// The output of a command as JSON.
 fn as_json(scratch: &Scratch, words: &[&str]) -> Value {
     let ended = scratch.run(&[words, &["--quiet", "--json"]].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
@@ -487,7 +487,7 @@ fn a_search_on_arm64_finds_the_same_twice_and_what_grows() {
     assert_has(&aimed["cause"].to_string(), &[PINS]);
 }
 
-/// What pins pages with interrupts off.
+/// The function that pins pages with interrupts off.
 const PINS: &str = "gup_fast_fallback";
 
 #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every arrival: a stall of known length is foretold, reached, and named; without it nothing is.
+//! Every arrival: a stall of known length is predicted, reached, and named; without it none is.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use punctual_tests::{
 };
 use serde_json::{Value, json};
 
-/// How long interrupts are off, each 20 ms, in µs; the second load burns nothing.
+/// The time for which interrupts are off, every 20 ms, in µs; the second load burns nothing.
 pub(super) const BURNT_US: i64 = 20;
 
 pub(super) fn load(name: &str, order: &str) -> String {
@@ -25,7 +25,7 @@ fn interrupted(load: &str) -> String {
     format!("[[step]]\nprobe = \"irq\"\nload = \"{load}\"\nsamples = 60\n")
 }
 
-/// Of an interrupt nothing but interrupts off counts: `burn` has them off, `hold` preemption.
+/// Only code with interrupts off counts for an interrupt: `burn` has them off, `hold` preemption.
 fn interrupts_wait_for_what_has_them_off_alone(burn: &Value, hold: &Value) {
     let burnt = BURNT_US * 1_000;
     // 0.25 µs from the interrupt's entry to its handler, and the entry to and the way out of what
@@ -159,8 +159,7 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     assert_eq!(figures[1]["worst_ns"], spare["worst_ns"]);
 }
 
-/// How long the thread works in `tests/app/waits.c` that goes before the loop: two instructions
-/// each.
+/// The work of the thread in `tests/app/waits.c` that goes before the loop: two instructions each.
 const AHEAD: i64 = 2 * 50_000;
 
 /// A program's step: `tests/app/waits.c`, in one of its ways.
@@ -313,8 +312,8 @@ fn commands_that_measure_many_look_at_every_arrival() {
     );
 }
 
-/// An idle machine's samples do not show the path behind all of its time. Whoever watches the run
-/// again finds the same gap, so nobody does.
+/// An idle machine's samples do not show the path behind all of its time. Watching the run again
+/// finds the same gap, so nothing does.
 fn a_gap_is_looked_at_once(scratch: &Scratch, limits: &str) {
     let step = "[[step]]\nprobe = \"timer\"\nsamples = 40\n";
     let idle = scratch.suite("idle", &["rt"], step);
@@ -328,7 +327,7 @@ fn a_gap_is_looked_at_once(scratch: &Scratch, limits: &str) {
     }
 }
 
-/// The newest release of a line, with both figures of each of its runs.
+/// Checks that `series` has both figures of each run for the newest release of a line.
 fn series_has_them(scratch: &Scratch, suite: &str) {
     let listed = json_of(&scratch.run(&["kernel", "series", KERNELS[1], "--json"]));
     let newest = listed.as_array().unwrap().last().unwrap();
@@ -347,7 +346,7 @@ fn series_has_them(scratch: &Scratch, suite: &str) {
     }
 }
 
-/// The verdicts on both ends, with the latest arrival of each.
+/// Checks that `bisect` shows the verdicts on both ends, with the latest arrival of each.
 fn bisect_shows_them(scratch: &Scratch, suite: &str, limits: &str) {
     let page = scratch.path("bisect.html");
     let words = [

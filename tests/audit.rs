@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual audit`: what reaches a CPU is found, with what it did there and who sent it, and
-//! not where nobody did.
+//! `punctual audit` finds what reaches a CPU, with its work there and its sender, and finds nothing
+//! where there is nothing.
 
 use punctual_tests::explained::number;
 use punctual_tests::{KERNELS, Scratch, has_fair_qemu, schema};
 use serde_json::Value;
 
-/// A thread on CPU 1, by itself, and while a shell on CPU 0 has the kernel's code changed again
+/// A thread on CPU 1, by itself, and while a shell on CPU 0 makes the kernel change its code again
 /// and again: each time all CPUs get an interrupt (`smp_text_poke_sync_each_cpu`).
 const SUITE: &str = "name = \"audit\"\nsummary = \"\"\ncpus = 2\n\
     [load.poke]\nsummary = \"code that is changed\"\n\
@@ -21,7 +21,7 @@ fn texts(value: &Value) -> Vec<&str> {
     texts.map(|text| text.as_str().expect("a text")).collect()
 }
 
-/// What came in there to do this.
+/// The interruptions of this entry that did this work.
 fn came_in<'a>(recording: &'a Value, entry: &str, did: &str) -> Vec<&'a Value> {
     let all = recording["came_in"].as_array().unwrap().iter();
     let own = all.filter(|one| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The release that broke a limit, and the commit: real kernels of which the answer is known.
+//! Finds the release that broke a limit, and the commit: real kernels whose answer is known.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 const LINE: &str = "debian-6.12-rt";
 
-/// From here on a CPU that was idle is at the waiting thread 0.92 µs sooner: 3.75 µs, and
-/// 4.67 µs before.
+/// The release from which on an idle CPU reaches the waiting thread 0.92 µs sooner: after 3.75 µs,
+/// and 4.67 µs before.
 const SOONER: &str = "6.12.85";
 
 /// A few wake-ups.
@@ -109,7 +109,7 @@ fn the_release_is_found_where_it_is_known_to_be_and_what_does_not_boot_is_skippe
     refused(&line, &least);
 }
 
-/// The release that is known to be sooner, in as few steps as can be, with its story.
+/// Checks that the release known to be sooner is found in as few steps as possible, with its story.
 fn found(line: &Line, limits: &str) {
     let all = &line.all;
     let page = line.scratch.path("bisect.html");
@@ -136,7 +136,7 @@ fn found(line: &Line, limits: &str) {
     assert_has(&page, &["is the first that is unfit", gone, "Evidence"]);
 }
 
-/// A kernel that does not boot stands at the place.
+/// Checks that a kernel that does not boot is skipped.
 fn skipped(line: &Line, limits: &str) {
     let (before, sooner) = (&line.all[1], &line.all[2]);
     let image = user_cache().join("punctual/kernels").join(before);
@@ -186,7 +186,7 @@ fn refused(line: &Line, limits: &str) {
     assert_ends(&unlimited, 2, &["--limits"]);
 }
 
-/// A repository of which each commit has other boot arguments for one kernel.
+/// A repository in which each commit has other boot arguments for one kernel.
 fn commits(directory: &Path, boots: &[&str]) {
     let git = |words: &[&str]| {
         let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];

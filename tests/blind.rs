@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A blind trial of `punctual gate`: kernels into which something was planted, and kernels that
-//! were changed in a harmless way, each judged without being told which it is.
+//! A blind trial of `punctual gate`: kernels with a planted delay, and kernels with a harmless
+//! change, each judged without knowledge of which it is.
 //!
-//! `blind/edits.toml` has the edits. A seed draws which of them are tried, and how many
-//! instructions are planted; so the same seed tries the same kernels. A file keeps each verdict,
-//! so that a trial of hours may end and go on.
+//! `blind/edits.toml` has the edits. A seed draws which of them are tried, and the number of
+//! planted instructions, so the same seed tries the same kernels. A file keeps each verdict, so
+//! that a trial of hours may end and go on.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,19 +23,23 @@ use serde_json::Value;
 
 const USAGE: &str = "\
 Usage: tools/blind [--planted N] [--harmless N] [--seed N] [--results FILE]
-                   [--list]
+                   [--show] [--list]
 
 Compiles kernels of Debian's source, N with something planted (6) and N changed
 in a harmless way (6), holds each against the kernel as it was by `punctual
 gate --arrivals`, and prints a table in Markdown: what was found, missed, blamed,
 and which alarms were false. Each takes three minutes or so on two idle cores;
 the source is fetched once. --results keeps each verdict in FILE, a line of JSON each: the
-same command goes on where it ended. --list prints the edits.";
+same command goes on where it ended. --show prints the table of what is in FILE,
+and tries nothing. --list prints the edits.";
 
-/// Instructions that are planted: each a nanosecond.
+/// The verdict on a kernel that could not be measured.
+const NOT_JUDGED: &str = "not judged";
+
+/// The numbers of planted instructions: each takes a nanosecond.
 const SIZES: [u64; 4] = [1_000, 2_000, 5_000, 20_000];
 
-/// What each kernel is measured by.
+/// The suite that measures each kernel.
 const SUITE: &str = r#"
 name = "blind"
 summary = "what is planted into kernels"
@@ -77,13 +81,13 @@ samples = 2
 struct Edit {
     name: String,
     file: String,
-    /// Nothing where a text is added to the file.
+    /// The text to replace; `None` if `to` is added to the file.
     from: Option<String>,
     to: String,
-    /// Those that are right to blame; none where nothing is planted.
+    /// The functions that are rightly blamed; empty if nothing is planted.
     #[serde(default)]
     functions: Vec<String>,
-    /// 0 where what is planted is no loop.
+    /// The number of instructions; 0 if the planted code is not a loop.
     size: Option<u64>,
 }
 
@@ -101,11 +105,12 @@ impl Edit {
 /// An edit with what was drawn for it.
 struct Drawn {
     edit: Edit,
-    /// Instructions that are planted; of a harmless one, what tells it from its like.
+    /// The number of planted instructions; for a harmless edit, a number that tells it from its
+    /// like.
     number: u64,
 }
 
-/// What the gate said of it.
+/// The gate's verdict on a kernel.
 #[derive(Deserialize, Serialize)]
 struct Said {
     edit: String,
@@ -113,15 +118,15 @@ struct Said {
     verdict: String,
     /// The worst row, in words.
     row: String,
-    /// What got worse: `samples`, `arrivals` or `function`.
+    /// The kinds of figures that got worse: `samples`, `arrivals` or `function`.
     by: Vec<String>,
-    /// Functions that are named as to blame, by rows and by the story.
+    /// The functions that are blamed, by rows and by the story.
     blamed: Vec<String>,
-    /// How far the figures are from the baseline's, in parts of those.
+    /// The changes of the figures from the baseline's.
     moved: Vec<Moved>,
 }
 
-/// A figure: the middle of the seeds' own before and after, in nanoseconds.
+/// A figure: the median of the seeds' own before and after, in nanoseconds.
 #[derive(Deserialize, Serialize)]
 struct Moved {
     figure: String,
@@ -130,7 +135,7 @@ struct Moved {
 }
 
 impl Moved {
-    /// By which part of itself.
+    /// The change, as a share of the figure.
     fn part(&self) -> f64 {
         (self.after_ns as f64 / self.before_ns.max(1) as f64 - 1.0).abs()
     }
@@ -146,7 +151,7 @@ impl Trial {
         self.said.verdict == "worse"
     }
 
-    /// Whether one of the functions that are right is among those that are blamed.
+    /// Returns true if one of the right functions is among those blamed.
     fn is_right(&self) -> bool {
         let right = &self.edit.functions;
         self.said.blamed.iter().any(|one| right.contains(one))
@@ -158,6 +163,7 @@ impl Trial {
             (true, true) => "found",
             (true, false) => "missed",
             (false, true) => "false alarm",
+            (false, false) if self.said.verdict == NOT_JUDGED => NOT_JUDGED,
             (false, false) => "rightly none",
         }
     }
@@ -168,6 +174,7 @@ struct Asked {
     harmless: usize,
     seed: u64,
     results: Option<PathBuf>,
+    is_show: bool,
 }
 
 fn main() -> ExitCode {
@@ -187,9 +194,14 @@ fn run(words: Vec<String>) -> Result<()> {
         harmless: 6,
         seed: 1,
         results: None,
+        is_show: false,
     };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
+        if word == "--show" {
+            asked.is_show = true;
+            continue;
+        }
         if word == "--results" {
             let file = words.next().context("--results: expected a file")?;
             asked.results = Some(file.into());
@@ -231,7 +243,7 @@ fn run(words: Vec<String>) -> Result<()> {
         Some(path) => Some(File::options().create(true).append(true).open(path)?),
         None => None,
     };
-    if said.len() < drawn.len() {
+    if said.len() < drawn.len() && !asked.is_show {
         let scratch = Scratch::new();
         let suite = scratch.file("blind.toml", SUITE);
         tree();
@@ -256,7 +268,7 @@ fn run(words: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// What the file of an earlier, unfinished trial has of this one.
+/// The verdicts in the file of an earlier, unfinished trial that belong to this one.
 fn kept(asked: &Asked, drawn: &[Drawn]) -> Result<Vec<Said>> {
     let Some(path) = &asked.results else {
         return Ok(Vec::new());
@@ -280,8 +292,8 @@ fn kept(asked: &Asked, drawn: &[Drawn]) -> Result<Vec<Said>> {
     Ok(said)
 }
 
-/// Which edits are tried, in which order, and how much is planted: as the seed draws them. Each
-/// is tried once before one is tried again, with another number.
+/// Draws, by the seed, the edits to try, their order, and the amount to plant. Each is tried once
+/// before one is tried again, with another number.
 fn drawn(edits: &[Edit], asked: &Asked) -> Vec<Drawn> {
     let mut random = Rng::with_seed(asked.seed);
     let mut all = Vec::new();
@@ -310,7 +322,7 @@ fn drawn(edits: &[Edit], asked: &Asked) -> Vec<Drawn> {
     all
 }
 
-/// Builds the kernel as it is, and measures it: the baseline.
+/// Builds the unchanged kernel, and measures it as the baseline.
 fn prepare(scratch: &Scratch, suite: &str) -> Result<()> {
     build(scratch, "blind-base")?;
     let run = scratch.run(&[
@@ -337,7 +349,7 @@ fn build(scratch: &Scratch, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// What is planted, three instructions a round.
+/// The planted code, three instructions a round.
 fn burn(size: u64) -> String {
     format!(
         "for (int blind = 0; blind < {}; blind++) asm volatile(\"\" : \"+r\" (blind));",
@@ -365,17 +377,21 @@ fn tried(scratch: &Scratch, suite: &str, drawn: &Drawn) -> Result<Said> {
         "blind-trial",
     ];
     let ended = scratch.run(&[&words[..], &["--seeds", "1..5", "--quiet", "--json"]].concat());
-    let known = [Some(0), Some(4), Some(5)];
-    ensure!(
-        known.contains(&ended.status),
-        "{}: {}",
-        edit.name,
-        ended.stderr
-    );
-    let gate = json(&ended);
-    Ok(Said {
+    let new = Said {
         edit: edit.name.clone(),
         number: *number,
+        verdict: NOT_JUDGED.to_owned(),
+        row: ended.stderr.lines().last().unwrap_or_default().to_owned(),
+        by: Vec::new(),
+        blamed: Vec::new(),
+        moved: Vec::new(),
+    };
+    // A kernel that does not boot is no reason to end the trial.
+    if ![Some(0), Some(4), Some(5)].contains(&ended.status) {
+        return Ok(new);
+    }
+    let gate = json(&ended);
+    Ok(Said {
         verdict: text(&gate["verdict"]),
         row: text(&gate["title"]),
         by: worse(&gate)
@@ -385,6 +401,7 @@ fn tried(scratch: &Scratch, suite: &str, drawn: &Drawn) -> Result<Said> {
             .collect(),
         blamed: blamed(&gate),
         moved: moved(&gate),
+        ..new
     })
 }
 
@@ -430,7 +447,7 @@ fn worse(gate: &Value) -> impl Iterator<Item = Value> {
     figures.filter(|one| one["verdict"] == "worse")
 }
 
-/// The functions that a gate names for what got worse, and in its story of it.
+/// The functions that a gate names for the figures that got worse, and in its story.
 fn blamed(gate: &Value) -> Vec<String> {
     let name = |one: Value| {
         let of = if one["of"] == "function" {
@@ -452,7 +469,7 @@ fn blamed(gate: &Value) -> Vec<String> {
     all
 }
 
-/// Words between backquotes: how sentences write functions.
+/// The words between backquotes, which is the way that sentences write functions.
 fn functions(sentence: &str) -> impl Iterator<Item = String> {
     let odd = sentence.split('`').skip(1).step_by(2);
     odd.map(str::to_owned)
@@ -505,7 +522,7 @@ fn table(trials: &[Trial]) -> String {
     text + &moves(&harmless().collect::<Vec<_>>())
 }
 
-/// How far harmless changes alone move each figure.
+/// The amount by which harmless changes alone move each figure.
 fn moves(harmless: &[&Trial]) -> String {
     let mut figures: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for one in harmless.iter().flat_map(|one| &one.said.moved) {

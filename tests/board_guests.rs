@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boards that are guests of QEMU: their connection is killed, and their power is pulled, at
-//! random moments. Nothing is lost but what was not told yet, and all settings are back.
+//! Boards that are guests of QEMU: their connections are killed and their power is pulled at random
+//! moments. Nothing is lost except what was not yet reported, and all settings are restored.
 //!
-//! `PUNCTUAL_KILLS` is how often the connection of each is killed, and `PUNCTUAL_POWER_CUTS` how
-//! often its power is pulled; `PUNCTUAL_KILLS_SEED` repeats what a failure names. Nothing here asserts how long anything
-//! took.
+//! `PUNCTUAL_KILLS` is the number of times that the connection of each is killed, and
+//! `PUNCTUAL_POWER_CUTS` the number of times that its power is pulled; `PUNCTUAL_KILLS_SEED`
+//! repeats the seed that a failure names. Nothing here asserts any duration.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,13 +23,13 @@ use punctual_tests::board::{self, Board, DIRECTORY};
 use punctual_tests::{Ended, Scratch, assert_has, descendants, is_alive, number, until};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What `tick` turns for as long as it measures.
+/// The setting that `tick` changes while it measures.
 const SETTING: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
-/// How many samples a run takes that is to end by itself, one each millisecond.
+/// The number of samples of a run that is to end by itself, one each millisecond.
 const SAMPLES: u64 = 8_000;
 
-/// More than any run here takes.
+/// More samples than any run here takes.
 const ENDLESS: u64 = 100_000_000;
 
 #[test]
@@ -51,8 +51,8 @@ fn a_riscv64_board_loses_nothing() {
     }
 }
 
-/// However often its connection is killed and its power is pulled: so often where nobody says
-/// how often.
+/// Kills the connection and pulls the power again and again: `kills` and `cuts` times, unless the
+/// environment says otherwise.
 fn loses_nothing(processor: Processor, kills: u64, cuts: u64) {
     let Some(mut board) = Board::new(processor) else {
         return;
@@ -89,7 +89,7 @@ fn suite(board: &Board, ticks: usize, tick_ms: u64, samples: u64) -> String {
         .file(&format!("{ticks}-{tick_ms}-{samples}.toml"), text)
 }
 
-/// `punctual run` on the board, begun; what is measured so far is told each second.
+/// Begins `punctual run` on the board; the results so far are reported each second.
 fn begin(board: &Board, suite: &str, seed: u64, more: &[&str]) -> Child {
     let (bench, seed) = (Board::bench(), seed.to_string());
     let fixed = ["run", suite, "--quiet", "--bench", &bench, "--seed", &seed];
@@ -115,7 +115,7 @@ fn end_of(child: &mut Child) -> ExitStatus {
     status.unwrap()
 }
 
-/// Waits so long for the end of a run.
+/// Waits for the end of a run, at most for `wait`.
 fn has_ended(child: &mut Child, wait: Duration) -> Option<ExitStatus> {
     let until = Instant::now() + wait;
     loop {
@@ -142,7 +142,7 @@ fn timer(run: &Run) -> Option<&Recording> {
     run.recordings.iter().find(|one| one.key.probe == "timer")
 }
 
-/// A run in which each sample was taken, and stands once.
+/// Checks that each sample of a run was taken, and is stored once.
 fn assert_whole(run: &Run) {
     assert_eq!(run.state, State::Finished, "{:?}", run.error);
     let timer = timer(run).expect("it was measured");
@@ -153,8 +153,8 @@ fn assert_whole(run: &Run) {
     assert!(measured || run.unsupported.len() == 1, "{run:?}");
 }
 
-/// Whether a run got to its end. On a busy machine QEMU's ticks come in crowds, and `tick` may
-/// refuse them.
+/// Returns true if a run got to its end. On a busy machine QEMU's ticks come in crowds, and `tick`
+/// may refuse them.
 fn is_over(status: ExitStatus) -> bool {
     matches!(status.code(), Some(0 | 3))
 }
@@ -163,7 +163,7 @@ fn setting(board: &Board) -> String {
     board.answer(&format!("cat {SETTING}"))
 }
 
-/// What is in the target's directory there.
+/// The content of the target's directory there.
 fn left(board: &Board) -> Vec<String> {
     let names = board.answer(&format!("ls {DIRECTORY}"));
     names.lines().map(str::to_owned).collect()
@@ -198,7 +198,7 @@ fn is_measured_as_this_machine(board: &Board, processor: Processor) {
     assert_eq!(shape(&run), shape(&run_here(&suite)));
 }
 
-/// What needs a kernel module is unsupported, with the reason why there is none.
+/// A probe that needs a kernel module is unsupported, with the reason why there is none.
 fn has_no_headers(board: &Board) {
     let bench = Board::bench();
     let measure = |more: &[&str]| {
@@ -215,7 +215,7 @@ fn has_no_headers(board: &Board) {
     assert_clean(board);
 }
 
-/// The same, measured on this machine.
+/// The same suite, measured on this machine.
 fn run_here(suite: &str) -> Run {
     let scratch = Scratch::new();
     until("nobody else measures on this machine", || {
@@ -233,7 +233,7 @@ fn run_here(suite: &str) -> Run {
     store.load(&id).unwrap()
 }
 
-/// What a run tells, but for what it says.
+/// The structure of a run's results, without their values.
 fn shape(run: &Run) -> Vec<String> {
     let facts = run.provenance.as_ref().expect("it was told").facts.keys();
     let facts = facts.map(|name| format!("fact {name}"));
@@ -246,7 +246,7 @@ fn shape(run: &Run) -> Vec<String> {
     facts.chain(timers).collect()
 }
 
-/// Who is killed.
+/// The process to kill.
 #[derive(Clone, Copy, Debug)]
 enum Victim {
     /// The client of `ssh`.
@@ -260,7 +260,8 @@ enum Victim {
 const VICTIMS: [Victim; 3] = [Victim::Client, Victim::Server, Victim::Workstation];
 
 impl Victim {
-    /// How many it met: they may have ended by themselves.
+    /// Kills the victim, and returns how many processes that hit: they may have ended by
+    /// themselves.
     fn kill(self, board: &Board, punctual: u32) -> u64 {
         let below = descendants(punctual);
         let clients = below.iter().filter(|(_, name)| name == "ssh");
@@ -307,7 +308,8 @@ fn kill_connections(board: &Board, rng: &mut Rng, wanted: u64) {
     }
 }
 
-/// One measurement, fetched in the end whoever is killed meanwhile; who was.
+/// Makes one measurement, which is fetched in the end whichever victims are killed meanwhile;
+/// returns those.
 fn measure_and_kill(
     board: &Board,
     suite: &str,
@@ -346,7 +348,7 @@ fn measure_and_kill(
     }
 }
 
-/// When the power is pulled.
+/// The moment at which the power is pulled.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     /// While the workstation fetches.
@@ -404,8 +406,8 @@ fn pull_power(board: &mut Board, rng: &mut Rng, cut: u64) {
     assert_clean(board);
 }
 
-/// Fetches what is on the disk of a board that has lost its power; how many samples of `timer`
-/// that was.
+/// Fetches what is on the disk of a board that has lost its power; returns the number of samples of
+/// `timer`.
 fn resume(board: &Board, suite: &str, seed: u64) -> u64 {
     let on_disk = told(&stream(board).expect("the job is on the disk"));
     let mut resumed = begin(board, suite, seed, &["--resume"]);
@@ -416,7 +418,8 @@ fn resume(board: &Board, suite: &str, seed: u64) -> u64 {
     fetched
 }
 
-/// The last run of this seed says why it was not finished; how many samples of `timer` it has.
+/// Checks that the last run of this seed says why it was not finished; returns the number of its
+/// `timer` samples.
 fn assert_fetched(board: &Board, seed: u64) -> u64 {
     let run = runs_of(board, seed).pop().expect("it is stored");
     assert_eq!(run.state, State::Failed);
@@ -426,7 +429,7 @@ fn assert_fetched(board: &Board, seed: u64) -> u64 {
     timer(&run).map_or(0, |timer| timer.count)
 }
 
-/// Waits, on the board itself, until the setting is another one.
+/// Waits, on the board itself, until the setting has changed.
 fn wait_for_change(board: &Board, before: &str) {
     let script = format!(
         "n=0; while [ $n -lt 600 ] && [ \"$(cat {SETTING})\" = {before} ]; do \
@@ -435,12 +438,12 @@ fn wait_for_change(board: &Board, before: &str) {
     assert_has(&board.answer(&script), &["-1"]);
 }
 
-/// What the only job there has said, if it was begun.
+/// The output of the only job there, if it was begun.
 fn stream(board: &Board) -> Option<Vec<u8>> {
     board.bytes(&format!("cat {DIRECTORY}/jobs/*/stream"))
 }
 
-/// How many samples of `timer` a stream tells of.
+/// The number of `timer` samples in a stream.
 fn told(stream: &[u8]) -> u64 {
     let mut decoder = Decoder::default();
     decoder.feed(stream);
@@ -454,7 +457,7 @@ fn told(stream: &[u8]) -> u64 {
     count
 }
 
-/// Waits until so many further tellings were seen: the samples of the last but one, which was
+/// Waits for a number of further reports. Returns the samples of the last but one, which was
 /// written before the last one was begun, and of the last.
 fn watch(board: &Board, tellings: u64) -> [u64; 2] {
     let mut seen = [0, 0];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel modules on a board that has a compiler and the headers of its kernel, a guest of QEMU:
-//! they are built there, and loaded for as long as a job runs, whoever is gone.
+//! Kernel modules on a board that has a compiler and the headers of its kernel, a guest of QEMU.
+//! They are built there, and loaded for as long as a job runs, whoever is gone.
 //!
-//! Emulated, a compiler takes minutes: `PUNCTUAL_LONG=1`.
+//! An emulated compiler takes minutes, so this needs `PUNCTUAL_LONG=1`.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
@@ -30,7 +30,7 @@ source = "ipi"
 interval_us = 5000
 "#;
 
-/// More than any run here takes.
+/// More samples than any run here takes.
 const ENDLESS: u64 = 100_000_000;
 
 #[test]
@@ -48,7 +48,7 @@ fn modules_are_built_there_and_loaded_for_a_job() {
     are_refused_with_the_reason(&board);
 }
 
-/// The command line that measures so many interrupts.
+/// The command line that measures this many interrupts.
 fn words<'a>(suite: &'a str, bench: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let fixed = ["run", suite, "--build-modules", "--bench", bench];
     // However long it takes to build.
@@ -60,13 +60,13 @@ fn suite(board: &Board, samples: u64) -> String {
     board.scratch.file(&format!("{samples}.toml"), text)
 }
 
-/// Measures, to the end.
+/// Measures to the end.
 fn measure(board: &Board, samples: u64, more: &[&str]) -> Ended {
     let (suite, bench) = (suite(board, samples), Board::bench());
     Ended::of(&mut board.punctual(&words(&suite, &bench, more)))
 }
 
-/// The same, begun.
+/// Begins the same measurement.
 fn begin(board: &Board, samples: u64) -> Child {
     let (suite, bench) = (suite(board, samples), Board::bench());
     let mut command = board.punctual(&words(&suite, &bench, &["--quiet"]));
@@ -109,7 +109,7 @@ fn assert_measured(run: &Run) {
     }
 }
 
-/// Which of Punctual's modules are loaded there.
+/// Punctual's modules that are loaded there.
 fn loaded(board: &Board) -> Vec<String> {
     let names = board.answer("lsmod | cut -d ' ' -f 1 | grep -E '^(backfire|pulse|stall)$'; :");
     let mut names: Vec<String> = names.lines().map(str::to_owned).collect();

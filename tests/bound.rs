@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bound of the scheduling latency: no sample is above it, and what enters it is what was
-//! put there.
+//! The bound of the scheduling latency: no sample is above it, and its components are those that
+//! the test put there.
 
 use punctual_tests::explained::number;
 use punctual_tests::{Scratch, finding};
@@ -82,8 +82,8 @@ fn no_sample_on_rt_is_above_the_bound_of_its_run() {
     assert_eq!(pooled["runs"].as_array().unwrap().len(), ids.len());
 }
 
-/// A sample with a second timer's interrupt in its path is told, kept, and not above the bound;
-/// where it is the latest, it is what was reached.
+/// A sample with a second timer's interrupt in its path is reported, stored, and not above the
+/// bound; if it is the latest, it is the one reached.
 fn two_timers_at_once_come_nearer(scratch: &Scratch, ids: &[&str]) {
     let nearer = bound(scratch, &[ids, &["--aim", "2"]].concat());
     let told = ids.iter().flat_map(|id| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pages of `punctual serve` in a real browser: headless Chromium, by `WebDriver`. They fit
-//! their windows, narrow and wide, light and dark; nothing is complained about, nothing foreign
-//! is executed, and a keyboard suffices.
+//! their windows, narrow and wide, light and dark; the browser reports no error, nothing foreign is
+//! executed, and a keyboard suffices.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,7 +19,7 @@ const TAB: &str = "\u{e004}";
 const SPACE: &str = "\u{e00d}";
 const ENTER: &str = "\u{e007}";
 
-/// A browser, and where it is asked.
+/// A browser, and the port of its driver.
 struct Browser {
     process: Child,
     port: u16,
@@ -27,7 +27,7 @@ struct Browser {
 }
 
 impl Browser {
-    /// `None`, and the test is skipped, where there is none.
+    /// Starts a browser. `None` if there is none; the test is then skipped.
     fn new(scratch: &Scratch) -> Option<Self> {
         if !punctual_skip::program("chromedriver") || !punctual_skip::program("chromium") {
             return None;
@@ -120,7 +120,7 @@ impl Browser {
         self.post("/goog/cdp/execute", &body);
     }
 
-    /// The window's width, and whether the page is to be dark.
+    /// Sets the window's width, and dark or light mode.
     fn look(&self, width: u32, is_dark: bool) {
         let size = json!({
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false,
@@ -145,7 +145,7 @@ impl Browser {
         self.post("/actions", &json!({ "actions": [source] }));
     }
 
-    /// Presses the tabulator until what is wanted has the focus.
+    /// Presses the tabulator until the wanted element has the focus.
     fn tab_to(&self, is_wanted: &str) {
         for _ in 0..60 {
             self.press(TAB);
@@ -161,7 +161,7 @@ impl Browser {
         panic!("the tabulator does not lead to {is_wanted}");
     }
 
-    /// What was complained about since the last time.
+    /// The errors that the browser has logged since the last call.
     fn complaints(&self) -> Vec<Value> {
         let log = self.post("/se/log", &json!({ "type": "browser" }));
         let lines = log.as_array().cloned().unwrap_or_default().into_iter();
@@ -170,7 +170,7 @@ impl Browser {
         lines.filter(is_other).collect()
     }
 
-    /// Keeps a picture where `PUNCTUAL_PICTURES` names a directory.
+    /// Stores a picture if `PUNCTUAL_PICTURES` names a directory.
     fn keep_picture(&self, name: &str) {
         let Some(directory) = std::env::var_os("PUNCTUAL_PICTURES") else {
             return;

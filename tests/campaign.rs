@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns: a matrix from one file, killed in the middle, taken up, each run exactly once.
+//! Campaigns: a matrix from one file, killed in the middle, resumed, with each run made exactly
+//! once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -195,7 +196,8 @@ fn a_budget_ends_it_and_mistakes_are_told_with_their_line() {
     );
 }
 
-/// A limit on what was reached asks for arrivals: each run is watched once, and its page shows them.
+/// A limit on the lateness reached asks for arrivals: each run is watched once, and its page shows
+/// them.
 #[test]
 fn a_campaign_is_judged_by_every_arrival() {
     let scratch = Scratch::new();

@@ -325,7 +325,7 @@ fn nothing_panics_where_standard_error_is_closed() {
     }
 }
 
-/// A trace from elsewhere needs no store, and its status says whether it tells.
+/// A trace from elsewhere needs no store, and the exit status says whether it has an answer.
 #[test]
 fn a_trace_from_elsewhere_is_explained() {
     let scratch = Scratch::new();
@@ -367,7 +367,7 @@ fn a_trace_from_elsewhere_is_explained() {
     }
 }
 
-/// A machine that tells little, and one thing that weighs.
+/// A machine that reveals little, and has one defect of weight.
 #[test]
 fn the_doctors_status_is_what_weighs() {
     let scratch = Scratch::new();

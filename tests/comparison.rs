@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stored runs against each other, their data, and what was published.
+//! Stored runs compared with each other, their data, and published figures.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use punctual_tests::{Scratch, assert_has, suite};
 use serde_json::Value;
 
-/// A part of the suite of that name.
+/// A part of the suite `celf`.
 fn celf(samples: u32) -> String {
     let steps = format!(
         "[[step]]\nprobe = \"timer\"\nsamples = {samples}\n\

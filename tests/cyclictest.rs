@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Our cyclictest against that of rt-tests: the same options give lines of the same form, and
-//! what reads theirs reads ours.
+//! programs that read theirs read ours.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -77,7 +77,7 @@ fn the_same_options_give_lines_of_the_same_form() {
     }
 }
 
-/// What is said of clocks and timers beside the results, by both in the same words.
+/// The warnings about clocks and timers beside the results, which both give in the same words.
 fn warnings(ended: &Ended) -> Vec<String> {
     let lines = masked_lines(&ended.stderr).into_iter();
     let is_of_clock = |line: &String| line.contains("clock") || line.contains("posix_timers");
@@ -120,7 +120,7 @@ fn each_spike_has_its_moment_and_all_are_counted() {
     }
 }
 
-/// Where there are no SMIs to count both say why in the same words.
+/// If there are no SMIs to count, both give the reason in the same words.
 #[test]
 fn smis_are_counted_or_both_say_why_not() {
     const REASONS: [&str; 3] = [
@@ -342,8 +342,8 @@ fn the_plot_script_finds_each_threads_histogram() {
     assert_eq!(columns.iter().map(samples).max(), Some(100), "{text}");
 }
 
-/// A cyclictest, running until it is told to end, when it has taken samples. Its complaints go
-/// to a file in the scratch directory.
+/// Starts a cyclictest that runs until it is told to end, and waits until it has taken samples. Its
+/// messages go to a file in the scratch directory.
 fn begin(program: &Path, scratch: &Scratch, options: &[&str]) -> Child {
     let mut command = Command::new(program);
     command

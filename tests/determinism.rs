@@ -21,7 +21,7 @@ groups = 1
 loops = 5
 "#;
 
-/// What was measured of each subject: all samples, and the digest of it.
+/// The measurements of each subject: all samples, and their digest.
 fn measured(runs: &[Value]) -> Vec<[Value; 3]> {
     let told = |run: &Value| {
         let name = run["subject"]["name"].clone();
@@ -30,7 +30,7 @@ fn measured(runs: &[Value]) -> Vec<[Value; 3]> {
     runs.iter().map(told).collect()
 }
 
-/// What decides is the seed: another is another interleaving.
+/// Only the seed decides: another one is another interleaving.
 #[test]
 fn the_host_has_no_influence_and_the_seed_has() {
     let subjects = sized(&["rt"][..], &["none", "full", "rt"]);
@@ -85,14 +85,14 @@ fn a_slower_virtual_cpu_takes_longer() {
     assert!((1.8..2.2).contains(&ratio), "{ratio}");
 }
 
-/// What these steps need.
+/// The modules, programs and files that these steps need.
 const NEEDS: &str = r#"
 modules = ["backfire", "pulse", "stall"]
 programs = ["/usr/bin/convert"]
 files = ["/usr/lib/x86_64-linux-gnu/ImageMagick-*/modules-*/coders/pnm.*"]
 "#;
 
-/// At its full size it is the suite `all`.
+/// At its full size this is the suite `all`.
 #[test]
 fn every_probe_runs_and_is_the_same_again() {
     let scratch = Scratch::new();

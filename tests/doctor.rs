@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The doctor's trials on real kernels: what is known to buy much, and what cannot buy anything.
+//! The doctor's trials on real kernels: one with a known large benefit, and one without any.
 
 use std::fs;
 
 use punctual_tests::{Scratch, assert_has};
 use serde_json::Value;
 
-/// A whole configuration, as far as its head and its end go.
+/// A complete configuration, judging by its head and its end.
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n#\n\
                       CONFIG_RT_GROUP_SCHED=y\n# Kernel hacking\n# end of Kernel hacking\n";
 
@@ -52,7 +52,7 @@ fn figure(trial: &Value, name: &str) -> (i64, i64) {
     (at("without_ns"), at("with_ns"))
 }
 
-/// PREEMPT_RT takes away what stock does under stress, and its path with it.
+/// PREEMPT_RT removes the stock kernel's delay under stress, and the path of that delay.
 #[test]
 fn preempt_rt_buys_what_it_is_for() {
     if !punctual_skip::long("PUNCTUAL_LONG") {
@@ -81,7 +81,7 @@ fn preempt_rt_buys_what_it_is_for() {
     );
 }
 
-/// On PREEMPT_RT all interrupts have threads already: the argument changes nothing.
+/// On PREEMPT_RT all interrupts have threads already, so the argument changes nothing.
 #[test]
 fn what_a_kernel_does_anyhow_buys_nothing() {
     if !punctual_skip::long("PUNCTUAL_LONG") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The documents: each probe has a page with its parameters, and no link leads nowhere.
+//! The documents: each probe has a page with its parameters, and no link is broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,7 +29,7 @@ fn page(probe: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The least that a probe must be told.
+/// The least parameters that a probe needs.
 fn required(probe: &str) -> Table {
     match probe {
         "app" | "program" => Table::from_iter([("run".into(), Value::Array(vec!["true".into()]))]),
@@ -37,7 +37,7 @@ fn required(probe: &str) -> Table {
     }
 }
 
-/// A probe's parameters with their defaults, as the code has them.
+/// A probe's parameters with their defaults, as in the code.
 fn in_code(probe: &str) -> BTreeMap<String, String> {
     let required = required(probe);
     let measurement = probes::parse(probe, &required).unwrap();
@@ -59,7 +59,7 @@ fn in_code(probe: &str) -> BTreeMap<String, String> {
     found.into_iter().map(default).collect()
 }
 
-/// A value without what differs between TOML and Rust: case, quotation marks, separators.
+/// A value without the differences between TOML and Rust: case, quotation marks, separators.
 fn plain(value: &str) -> String {
     let matters = |c: &char| c.is_ascii_alphanumeric() || "/.,".contains(*c);
     let kept: String = value.chars().filter(matters).collect();
@@ -172,7 +172,7 @@ fn each_range_is_that_of_the_code() {
     assert!(checked > 40, "only {checked} ranges were found");
 }
 
-/// What a heading is called in a link, as GitHub does it.
+/// The name of a heading in a link, as on GitHub.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = heading
@@ -306,7 +306,7 @@ fn a_crate_uses_only_crates_below_it_in_the_code_map() {
     }
 }
 
-/// The table of the doctor's checks, as the code has them.
+/// The table of the doctor's checks, made from the code.
 fn checks() -> String {
     let row = |check: &punctual_doctor::Check| {
         let (id, severity, wanted) = (check.id, check.severity.name(), check.wanted);
@@ -364,8 +364,8 @@ fn every_quoted_output_has_a_block_and_a_command() {
     );
 }
 
-/// A reader sees what to type: the comment that `tools/quote` reads is not on a rendered page. The
-/// tutorial has its commands in blocks of their own, with the path that they have after `./build`;
+/// A reader sees the command to type: the comment that `tools/quote` reads is not on a rendered
+/// page. The tutorial has its commands in blocks of their own, with their path after `./build`;
 /// CONTRIBUTING shows such a comment.
 #[test]
 fn every_quoted_output_shows_its_command() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs that people's scripts know, but cyclictest, against those of rt-tests: the same
-//! options give lines of the same form, and what reads theirs reads ours.
+//! The programs that people's scripts know, except cyclictest, against those of rt-tests: the same
+//! options give lines of the same form, and programs that read theirs read ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use punctual_tests::originals::{
 use punctual_tests::{Ended, Scratch, assert_has, has_fair_qemu, is_alive, until};
 use rustix::process::Signal;
 
-/// The lines of a table that have a number, and what stands before it.
+/// The lines of a table that have a number, and the text before it.
 fn table_of(text: &str) -> Vec<String> {
     masked_lines(text)
         .into_iter()
@@ -122,7 +122,7 @@ fn hackbench_prints_what_that_of_rt_tests_prints() {
     }
 }
 
-/// Command lines of other people's scripts, and what both programs print of them.
+/// Command lines of other people's scripts, and the output of both programs for them.
 const LINES: &[(&str, &[&str], &str)] = &[
     (
         "hackbench",
@@ -263,8 +263,8 @@ fn lines_of_other_peoples_scripts_do_what_they_do_with_the_originals() {
     }
 }
 
-/// A drop-in by an ordinary user whose limits are these; ended by force after a minute, which
-/// the status then says (137).
+/// Runs a drop-in as an ordinary user with these limits. It is killed after a minute, which the
+/// status then shows (137).
 fn limited(name: &str, limits: &[&str], options: &[&str]) -> Ended {
     // The program must be where anybody may read it.
     let copy = Scratch::new();
@@ -455,7 +455,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     assert_refused_without_privileges(&public);
 }
 
-/// Nobody else's right is needed to see that one has none.
+/// Checks that a program reports a missing privilege without any other right.
 fn assert_refused_without_privileges(program: &Path) {
     let mut command = Command::new(program);
     if is_root() {
@@ -511,8 +511,8 @@ fn they_run_in_a_guest_too() {
     }
 }
 
-/// A guest of one CPU has nothing below its kernel that could take time from it. One of two has:
-/// the turns of the other CPU, which are what a hypervisor is to a real machine.
+/// A guest of one CPU has nothing below its kernel that could take time from it. A guest of two
+/// has: the turns of the other CPU, which are to it what a hypervisor is to a real machine.
 #[test]
 fn hwlatdetect_finds_what_is_below_the_kernel_and_nothing_else() {
     const SUITE: &str = r#"

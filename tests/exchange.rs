@@ -38,7 +38,7 @@ fn lines(path: &str) -> String {
     text
 }
 
-/// What the document's example prints, which reads the runs r1 and r2 as a table.
+/// The output of the document's example, which reads the runs r1 and r2 as a table.
 fn example_in_python(scratch: &Scratch) -> String {
     let document = fs::read_to_string(markdown::root().join("docs/json.md")).expect("it");
     let (_, example) = document.split_once("```python\n").expect("an example");
@@ -52,7 +52,7 @@ fn example_in_python(scratch: &Scratch) -> String {
     ended.stdout
 }
 
-/// A file of these lines whose checksum is right.
+/// A file of these lines with a correct checksum.
 fn forge(scratch: &Scratch, name: &str, lines: &str) -> String {
     let body: String = lines
         .split_inclusive('\n')
@@ -163,7 +163,7 @@ fn what_is_exported_is_imported_once_and_verified_by_repeating_it() {
     );
 }
 
-/// A key by this name, made for this.
+/// A key of this name, made for the test.
 fn key(scratch: &Scratch, name: &str) -> String {
     let path = scratch.path(name).display().to_string();
     let words = ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", &path];
@@ -172,7 +172,7 @@ fn key(scratch: &Scratch, name: &str) -> String {
     path
 }
 
-/// Whoever signs is listed by name; a word that was changed, another file's signature and an
+/// Checks that signers are listed by name, and that a changed word, another file's signature and an
 /// owner whom nobody named count for nothing.
 fn witnessed(scratch: &Scratch, file: &str) {
     let listed = |file: &str, words: &[&str]| {

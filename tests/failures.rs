@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What breaks, breaks with a clear error, loses nothing, and leaves nothing behind.
+//! Failures give a clear error, lose nothing, and leave nothing behind.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use punctual_tests::{Ended, Scratch, assert_has, is_alive, programs, qemus_of, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Its first step is soon over, its second would take for ever.
+/// A suite whose first step is soon over, and whose second would take for ever.
 const LONG: &str = r#"
 [[step]]
 probe = "timer"
@@ -160,7 +160,7 @@ fn a_full_disk_is_said_and_what_was_measured_is_shown() {
     assert_eq!(stored["state"], "interrupted");
 }
 
-/// Starts a long run, and waits until its second step is on its way.
+/// Starts a long run, and waits until its second step is under way.
 fn begin_long_run(scratch: &Scratch) -> (Child, Vec<u32>) {
     let suite = &scratch.suite("long", &["rt"], LONG);
     let mut command = scratch.punctual(&["run", suite]);
@@ -217,8 +217,8 @@ fn ctrl_c_ends_a_run_in_good_order() {
     }
 }
 
-/// How long the interrupted step measured is the host's to say: it is waited longer until it
-/// has measured at all.
+/// How long the interrupted step measured depends on the host: the wait grows until it has measured
+/// at all.
 #[test]
 fn ctrl_c_keeps_the_samples_of_the_step_that_it_ends() {
     for seconds in [1, 4, 16, 64] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts in the forms of others, read by those whom they are for: the kernel's parser of
-//! KTAP, LAVA's dispatcher, `KernelCI`'s own validation, the schema by which Jenkins has `JUnit`.
+//! Verdicts in foreign forms, read by their intended readers: the kernel's parser of KTAP, LAVA's
+//! dispatcher, `KernelCI`'s own validation, the schema by which Jenkins has `JUnit`.
 //!
-//! `PUNCTUAL_READERS` is the directory that `tools/readers` prints. Each reader is seen to
-//! refuse what is broken, too.
+//! `PUNCTUAL_READERS` is the directory that `tools/readers` prints. Each reader is also shown to
+//! refuse broken input.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use std::process::Command;
 use punctual_tests::{Ended, Scratch};
 use serde_json::{Value, json};
 
-/// The directory of a reader; skips the test where it is not there.
+/// The directory of a reader; skips the test if it is missing.
 fn reader(name: &str) -> Option<PathBuf> {
     let all = std::env::var_os("PUNCTUAL_READERS").map(PathBuf::from);
     let directory = all.filter(|all| all.join(name).join("complete").is_file());
@@ -22,8 +22,8 @@ fn reader(name: &str) -> Option<PathBuf> {
     directory
 }
 
-/// What another program has measured, five times; one limit is kept, one broken, and of one
-/// nothing is known.
+/// Judges five measurements of another program; one limit is kept, one broken, and one cannot be
+/// decided.
 fn judged(form: &[&str]) -> (Scratch, Ended) {
     let (scratch, judge) = to_judge();
     let judge: Vec<&str> = judge.iter().map(String::as_str).collect();
@@ -34,7 +34,7 @@ fn judged(form: &[&str]) -> (Scratch, Ended) {
     (scratch, ended)
 }
 
-/// What is judged by [`judged`], and the words that do so.
+/// The input for [`judged`], and the words of its command.
 fn to_judge() -> (Scratch, Vec<String>) {
     let scratch = Scratch::new();
     let file = |run: u32| {
@@ -65,7 +65,7 @@ fn to_judge() -> (Scratch, Vec<String>) {
     (scratch, words)
 }
 
-/// What a reader understands of a text.
+/// The content that a reader finds in a text.
 fn read(form: &str, readers: &Path, scratch: &Scratch, text: &str) -> Result<Value, String> {
     let file = scratch.file("form", text);
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("forms.py");
@@ -151,8 +151,8 @@ fn the_kernels_selftests_run_it() {
     }
 }
 
-/// What a list would get: a subject, what is unfit and by how much, what nobody knows, and that
-/// nothing here repeats what another program has measured.
+/// The mail that a list would get: a subject, what is unfit and by how much, what is unknown, and
+/// that nothing here repeats a measurement of another program.
 #[test]
 fn a_mail_says_what_is_unfit_and_what_nobody_knows() {
     let scratch = Scratch::new();
@@ -183,7 +183,7 @@ fn a_mail_says_what_is_unfit_and_what_nobody_knows() {
     assert!(refused.stderr.contains("cannot be written"));
 }
 
-/// What the reader says of each case; its name stands before it.
+/// The reader's result for each case, without the case's name.
 fn results(found: &Value) -> Vec<&Value> {
     let cases = found.as_array().unwrap();
     cases.iter().map(|case| &case[1]).collect()

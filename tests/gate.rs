@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels against a baseline: what is equal passes after one run, what got slower is found
-//! and named, and what cannot be compared is refused.
+//! Kernels against a baseline: equal ones pass after one run, slower ones are found and the cause
+//! is named, and those that cannot be compared are refused.
 
 use std::fs;
 
@@ -126,8 +126,8 @@ fn a_module_that_adds_2000_instructions_to_one_path_is_found_and_named() {
     );
 }
 
-/// So seldom that no sample of five runs need meet it: 1,000 instructions with interrupts off,
-/// each 20 ms, in a wake-up of 4 µs.
+/// A stall so rare that the samples of five runs may all miss it: 1,000 instructions with
+/// interrupts off, every 20 ms, in a wake-up of 4 µs.
 #[test]
 fn what_holds_threads_up_for_a_microsecond_is_found_and_what_burns_nothing_is_not_worse() {
     let scratch = Scratch::with_new_cache();
@@ -174,9 +174,9 @@ fn what_holds_threads_up_for_a_microsecond_is_found_and_what_burns_nothing_is_no
     limits_on_arrivals(&scratch, &all);
 }
 
-/// From half a microsecond to twenty, with interrupts off or preemption off: each is foretold at its
-/// length, and from 5 µs on an aimed sample meets it from its start. The gate finds one of each kind
-/// with five seeds, and names the function.
+/// From half a microsecond to twenty, with interrupts off or preemption off: each stall is
+/// predicted with its length, and from 5 µs on an aimed sample meets it from its start. The gate
+/// finds one of each kind with five seeds, and names the function.
 #[test]
 fn what_is_off_is_foretold_reached_and_found_at_each_length() {
     if !punctual_skip::long("PUNCTUAL_LONG") {
@@ -224,7 +224,7 @@ fn what_is_off_is_foretold_reached_and_found_at_each_length() {
     }
 }
 
-/// What is burnt is two instructions in each turn, and what calls it.
+/// Checks that the burnt time is two instructions in each turn, and those of the call.
 fn burnt_is_foretold_and_reached(told: &Value, burns: i64, id: &str) {
     let places = told["steps"][0]["places"].as_array().unwrap();
     let mut own = places.iter();
@@ -372,8 +372,8 @@ fn relative(scratch: &Scratch) {
     assert_ends(&set, 2, &["a baseline is of one measurement"]);
 }
 
-/// The preemption model is the plainest change there is; every seed shows it, and the worst
-/// case, which is one draw, hides it.
+/// The preemption model is the plainest possible change: every seed shows it, and the worst case,
+/// which is one draw, hides it.
 #[test]
 fn a_difference_that_all_seeds_show_is_told_and_travels_with_its_baseline() {
     let scratch = Scratch::new();
@@ -437,7 +437,7 @@ fn a_difference_that_all_seeds_show_is_told_and_travels_with_its_baseline() {
     assert_eq!(listed["baselines"][0]["name"], "full", "{listed}");
 }
 
-/// Two seeds decide nothing; further ones of both sides do, and the baseline stays what it was.
+/// Two seeds decide nothing; further ones of both sides do, and the baseline stays unchanged.
 #[test]
 fn further_seeds_of_both_sides_decide_within_a_budget() {
     let scratch = Scratch::new();

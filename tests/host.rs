@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host bench: this machine as it is, in real time, left as it was.
+//! The host bench: this machine as it is, in real time, and left as it was.
 //!
-//! Nothing here asserts how long anything took. Most need root and turn this machine's
-//! settings, such as real-time throttling: they run where `PUNCTUAL_HOST_TESTS=1` allows it.
+//! Nothing here asserts any duration. Most tests need root and change this machine's settings, such
+//! as real-time throttling: they run if `PUNCTUAL_HOST_TESTS=1` allows it.
 
 use std::fs;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -61,19 +61,19 @@ fn scratch() -> Scratch {
     scratch
 }
 
-/// There is one machine: one test at a time has it.
+/// Locks the machine: there is only one, and one test at a time has it.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The machine for a test that turns its settings. `None`, and the test is skipped, where
-/// that is not allowed.
+/// The machine for a test that changes its settings. `None` if that is not allowed; the test is
+/// then skipped.
 fn machine() -> Option<MutexGuard<'static, ()>> {
     punctual_skip::host().then(alone)
 }
 
-/// A command that may lock no more than 64 KiB of memory, be it root's or not.
+/// A command that may lock no more than 64 KiB of memory, whether root's or not.
 fn without_locked_memory(program: &Path, scratch: &Scratch) -> Command {
     let mut command = Command::new("prlimit");
     command.arg("--memlock=65536:65536");
@@ -89,7 +89,7 @@ fn without_locked_memory(program: &Path, scratch: &Scratch) -> Command {
     command
 }
 
-/// Every setting that a probe may change, as it stands.
+/// Every setting that a probe may change, with its present value.
 fn settings() -> Vec<(String, String)> {
     let mut paths = vec![
         "/proc/sys/kernel/sched_rt_runtime_us".to_owned(),
@@ -197,7 +197,7 @@ fn claims_are_held_against_this_machine_as_it_is_booted() {
     );
 }
 
-/// A pair of interfaces, made as the page of `packet` says and with names of its own.
+/// A pair of interfaces, made as the page of `packet` describes, but with names of its own.
 struct Pair;
 
 impl Pair {
@@ -316,7 +316,7 @@ fn where_memory_cannot_be_locked_nothing_is_measured_and_the_reason_is_told() {
     assert_has(&ended.stderr, &["locking memory is refused"]);
 }
 
-/// All that measures on this machine has its memory locked, and meets no page fault.
+/// All measuring threads on this machine have their memory locked, and meet no page fault.
 #[test]
 fn no_page_fault_is_met_by_a_thread_that_measures() {
     let Some(_alone) = machine() else { return };
@@ -347,7 +347,7 @@ fn what_is_for_the_virtual_bench_is_refused() {
     assert_has(&ended.stderr, &["--seeds says how to measure"]);
 }
 
-/// A long run on this machine, and the processes below it when the given thing was seen.
+/// Starts a long run on this machine; returns the processes below it once `seen` holds.
 fn begin(scratch: &Scratch, seen: fn(&[(u32, String)]) -> bool) -> (Child, Vec<(u32, String)>) {
     let suite = &scratch.suite("long", &[], LONG);
     let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
@@ -367,8 +367,9 @@ fn load_runs(below: &[(u32, String)]) -> bool {
     below.iter().any(|(_, name)| name == "yes")
 }
 
-/// The note comes before the change, and its file before what it says: who looks for the file
-/// alone stops a target that has changed nothing yet.
+/// Returns true if a setting is noted and changed. The note comes before the change, and its file
+/// before its content: a test that looked only for the file would stop a target that has changed
+/// nothing yet.
 fn setting_is_changed(_: &[(u32, String)]) -> bool {
     let setting = "/proc/sys/kernel/sched_rt_runtime_us";
     let note = Path::new("/run/punctual/settings").join(setting.replace('/', "!"));
@@ -382,7 +383,7 @@ fn assert_gone(processes: &[(u32, String)]) {
     });
 }
 
-/// Every thread of it.
+/// Returns true if every thread of the process is stopped.
 fn is_stopped(pid: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     threads.flatten().all(|thread| {
@@ -432,7 +433,7 @@ samples = 100000000
 cpus = [0]
 "#;
 
-/// How long it measured is the host's to say: it is waited longer until it has measured at all.
+/// How long it measured depends on the host: the wait grows until it has measured at all.
 #[test]
 fn ctrl_c_keeps_the_samples_of_the_only_step() {
     let _alone = alone();
@@ -503,7 +504,7 @@ fn what_was_measured_before_a_loss_of_power_is_in_the_store() {
     assert!(recordings[0]["count"].as_u64() > Some(first.count));
 }
 
-/// Whatever the hand-overs: each sample is counted once, in its place.
+/// Whatever the hand-overs, each sample is counted once, in its place.
 #[test]
 fn what_is_told_in_parts_is_what_was_measured() {
     let _alone = alone();

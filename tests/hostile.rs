@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest that means harm neither fills this machine nor misleads it.
+//! A hostile guest neither fills this machine nor misleads it.
 
 use punctual_tests::{Scratch, assert_has, runs};
 use serde_json::Value;
 
-/// Steps of which the second has a load that runs this in a shell, as root.
+/// Two steps; the load of the second runs this in a shell, as root.
 fn steps(does: &str) -> String {
     format!(
         r#"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What other programs have written, as they write it here, becomes runs that are shown,
-//! compared and judged.
+//! Imports the output of other programs: it becomes runs that can be shown, compared and judged.
 
 use std::process::Command;
 
@@ -8,7 +7,7 @@ use punctual_skip::program;
 use punctual_tests::Scratch;
 use serde_json::Value;
 
-/// The figure of a line of cyclictest's: `# Max Latencies: 00413`.
+/// The figure of a line that cyclictest prints: `# Max Latencies: 00413`.
 fn figure(text: &str, name: &str) -> i64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let line = line.unwrap_or_else(|| panic!("no {name}: {text}"));
@@ -282,7 +281,7 @@ fn what_a_file_does_not_tell_is_undecided_and_what_it_tells_is_judged() {
     assert!(ended.stderr.contains("gunzip"), "{}", ended.stderr);
 }
 
-/// A histogram of cyclictest's with these counts, one bin each microsecond from `first` on.
+/// A cyclictest histogram with these counts, one bin per microsecond from `first` on.
 fn histogram(first: usize, counts: &[u32]) -> String {
     let bins = (0..100).map(|bin: usize| {
         let count = bin.checked_sub(first).and_then(|at| counts.get(at));
@@ -303,7 +302,7 @@ fn histogram(first: usize, counts: &[u32]) -> String {
     )
 }
 
-/// They have no seeds that would tell one from another.
+/// The runs have no seeds that would tell one from another.
 #[test]
 fn five_files_each_of_two_machines_are_compared_as_five_runs_each() {
     let scratch = Scratch::new();

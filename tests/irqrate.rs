@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `irqrate` finds a limit and not luck: repetitions, seeds and longer bursts agree.
+//! `irqrate` finds a limit and not chance: repetitions, seeds and longer bursts agree.
 
 use punctual_tests::{Scratch, finding};
 
-/// The largest of several limits of a kernel is at most so many times the smallest:
-/// docs/method/probes/irqrate.md says so, and what it comes from.
+/// The largest of several limits of a kernel is at most this many times the smallest:
+/// docs/method/probes/irqrate.md gives this figure and its origin.
 const WIDTHS: [(&str, f64); 2] = [("debian-6.12", 4.0), ("debian-6.12-rt", 1.25)];
 
 const SUITE: &str = r#"

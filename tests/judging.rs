@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stored runs, and a suite, against limits.
+//! Stored runs, and a suite, judged by limits.
 
 use std::fs;
 
@@ -76,7 +76,7 @@ fn a_limit_makes_runs_fit_unfit_or_undecided() {
     without_a_suite(&scratch, &limits);
 }
 
-/// The story of the sample that broke the limit stands in the verdict; its parts add up.
+/// The verdict has the story of the sample that broke the limit; its parts add up.
 fn explained(scratch: &Scratch, limits: &str) {
     let page = scratch.path("verdict.html");
     let page = page.to_str().unwrap();
@@ -171,7 +171,7 @@ fn refused(scratch: &Scratch, suite: &str) {
     assert!(none.stderr.contains("has no [[limit]]"), "{}", none.stderr);
 }
 
-/// A probe by its name is measured with as many seeds as its limits need.
+/// A probe given by its name is measured with as many seeds as its limits need.
 fn without_a_suite(scratch: &Scratch, limits: &str) {
     let probe = ["--probe", "timer", "--load", "idle", "-p", "samples=60"];
     let of = ["--kernel", KERNELS[1], "--quiet", "--json"];
@@ -188,7 +188,8 @@ fn without_a_suite(scratch: &Scratch, limits: &str) {
     assert!(none.stderr.contains(hint), "{}", none.stderr);
 }
 
-/// A broken worst case ends it after the first seeds; one that is kept takes a look's.
+/// A broken worst case ends it after the first seeds; one that is kept takes the seeds of a whole
+/// look.
 fn within_a_budget(scratch: &Scratch) {
     for (at_most, status, most) in [("1 us", 4, 2), ("1 s", 0, 6)] {
         let suite = scratch.file("budget.toml", suite(&limit(at_most)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels from source: what is refused before anything is compiled, and, where
-//! `PUNCTUAL_KERNEL_BUILDS=1` asks for it, commits that are compiled and judged.
+//! Kernels from source: refusals before anything is compiled, and, if `PUNCTUAL_KERNEL_BUILDS=1`
+//! asks for it, commits that are compiled and judged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::arm64::{Counts, stalls_are_named};
 
-/// `punctual kernel build` of Debian's source with these words.
+/// Runs `punctual kernel build` on Debian's source with these words.
 fn build(scratch: &Scratch, words: &[&str]) -> Ended {
     let start = ["kernel", "build", "--source", SOURCE];
     scratch.run(&[&start[..], words].concat())
@@ -70,7 +70,7 @@ fn an_order_that_cannot_be_carried_out_is_refused_before_anything_is_compiled() 
     assert_ends(&of_runs, 2, &["--build is for a suite"]);
 }
 
-/// Options are held against the real source: its `make olddefconfig`, and its Kconfig files.
+/// Options are checked against the real source: its `make olddefconfig`, and its Kconfig files.
 #[test]
 fn an_option_that_the_kernel_does_not_take_is_an_error_that_says_why() {
     let scratch = Scratch::new();
@@ -167,11 +167,11 @@ fn a_kernel_for_arm64_is_built_and_explained() {
     stalls_are_named(&scratch, &kernels);
 }
 
-/// A commit: what it is, and the text that it puts in place of another in a file.
+/// A commit: its title, the file, the text to replace in it, and the new text.
 type Commit = (&'static str, &'static str, &'static str, &'static str);
 
-/// Between the interrupt of a timer and the wake-up of who waits for it: 1,000 rounds of three
-/// instructions in which nobody else may run.
+/// A delay between a timer's interrupt and the wake-up of the thread that waits for it: 1,000
+/// rounds of three instructions in which nothing else may run.
 const PLANTED: Commit = (
     "hrtimer: tidy up",
     "kernel/time/hrtimer.c",
@@ -243,7 +243,7 @@ const OPTION: [Commit; 2] = [
     ),
 ];
 
-/// Options of which one is planted, and one may do a little.
+/// Options of which one is planted, and another may have a small effect.
 const OPTIONS: &str = "\
 [[option]]
 name = \"unchecked stacks\"
@@ -267,7 +267,7 @@ fn commit((subject, file, from, to): Commit) {
 /// Held by each test that compiles: they have one work tree.
 static WORK_TREE: Mutex<()> = Mutex::new(());
 
-/// The work tree as it begins, and whose it is now; `None` where nobody asked to compile.
+/// The work tree in its first state, locked; `None` if nobody asked to compile.
 fn work_tree() -> Option<MutexGuard<'static, ()>> {
     punctual_skip::long("PUNCTUAL_KERNEL_BUILDS").then(|| {
         let mine = WORK_TREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -315,8 +315,8 @@ fn the_commit_is_found_where_it_was_planted() {
     git(&["bisect", "reset"]);
 }
 
-/// Among options of the configuration the one that delays each wake-up comes first; alone, and
-/// in a pair; and the path that it adds is the function into which it was planted.
+/// Among options of the configuration the one that delays each wake-up comes first, alone and in a
+/// pair. The path that it adds is the function into which it was planted.
 #[test]
 fn the_option_that_was_planted_is_ranked_first() {
     let Some(_mine) = work_tree() else { return };
@@ -379,7 +379,7 @@ fn the_option_that_was_planted_is_ranked_first() {
     );
 }
 
-/// A night of a line of tags.
+/// A nightly series over a line of tags.
 struct Night<'a> {
     scratch: &'a Scratch,
     suite: String,
@@ -526,7 +526,7 @@ fn the_tag_is_found_where_it_was_planted_and_told_once() {
     assert_eq!(night.mail(), None);
 }
 
-/// A repository of five tags of which none is a kernel's source that can be made.
+/// A repository of five tags, none of which is a kernel's source that can be built.
 fn repository(scratch: &Scratch) -> String {
     fs::set_permissions(scratch.path(""), fs::Permissions::from_mode(0o755)).expect("its mode");
     let path = scratch.path("linux");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Punctual's kernel modules on the kernels that it knows: each loads, works, refuses what
-//! is wrong, unloads and loads again, without a warning in the kernel's log.
+//! Punctual's kernel modules on the kernels that it knows: each loads, works, refuses wrong input,
+//! unloads and loads again, without a warning in the kernel's log.
 
 use std::path::Path;
 use std::process::Command;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use punctual_tests::{Ended, Scratch, assert_has};
 
-/// The system's package lists, and when they were changed.
+/// The system's package lists, with the times of their last change.
 fn system_lists() -> Vec<(String, SystemTime)> {
     let entries = fs::read_dir("/var/lib/apt/lists").expect("APT's lists");
     let mut lists: Vec<_> = entries
@@ -60,7 +60,7 @@ fn a_kernel_of_another_release_is_fetched_and_offers_full_and_lazy() {
     }
 }
 
-/// There `ptp` and `pps_core` are modules, without which that of the card is not loaded.
+/// In this kernel `ptp` and `pps_core` are modules, without which the card's module is not loaded.
 #[test]
 fn an_old_kernels_card_has_the_modules_that_it_needs() {
     if !punctual_skip::long("PUNCTUAL_LONG") {

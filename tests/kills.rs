@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whoever is killed, and whenever: nothing is lost, and nothing is left.
+//! Kills whichever process at whatever moment: nothing is lost, and nothing is left behind.
 //!
-//! Two runs side by side use one store and one cache. At a random moment one of them is
-//! killed, or its QEMU is. `PUNCTUAL_KILLS` is how often, 30 where it is not set;
-//! `PUNCTUAL_KILLS_SEED` repeats what a failure names.
+//! Two runs side by side use one store and one cache. At a random moment one of them is killed, or
+//! its QEMU is. `PUNCTUAL_KILLS` is the number of times, 30 by default; `PUNCTUAL_KILLS_SEED`
+//! repeats the seed that a failure names.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -29,7 +29,7 @@ load = "ls-recursive"
 samples = 40
 "#;
 
-/// How often both runs have to make their snapshot anew.
+/// The number of rounds after which both runs must make their snapshot anew.
 const BOOT_EVERY: u64 = 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,13 @@ const VICTIMS: [Victim; 5] = [
     Victim::Qemu(Signal::TERM),
 ];
 
-/// What all runs share, and what they should measure.
+/// The data that all runs share, and the samples that they should measure.
 struct Bench {
     scratch: Scratch,
     suite: String,
     store: Store,
     expected: Run,
-    /// How long an undisturbed run takes on this machine, with what else runs there now.
+    /// The duration of an undisturbed run on this machine, under its present load.
     takes: Duration,
 }
 
@@ -90,7 +90,7 @@ impl Bench {
         command.process_group(0).spawn().expect("punctual starts")
     }
 
-    /// Kills one of two runs; says whether it was there to be killed, and how long both took.
+    /// Kills one of two runs; returns whether it was there to be killed, and how long both took.
     fn round(&self, victim: Victim, share: f64) -> (bool, Duration) {
         let before = self.ids();
         let begun = Instant::now();
@@ -119,7 +119,8 @@ impl Bench {
         runs.into_iter().map(|run| run.id).collect()
     }
 
-    /// A run of the store: all of what was measured, or the first part of it and no digest.
+    /// Checks a run of the store: it has all that was measured, or the first part of it and no
+    /// digest.
     fn sound(&self, id: &str) -> Run {
         let run = self.store.load(id).expect("the run can be read");
         let recordings = &self.expected.recordings;
@@ -146,8 +147,8 @@ impl Bench {
         run
     }
 
-    /// One more run, undisturbed: what it measures is what was measured first, and it clears
-    /// away what others left.
+    /// Makes one more run, undisturbed: it measures the same as the first, and clears away what
+    /// others left.
     fn undisturbed(&self) {
         let status = self.begin().wait().expect("it ends");
         assert_eq!(status.code(), Some(0));
@@ -161,8 +162,7 @@ impl Bench {
     }
 }
 
-/// Whether a recording is the one that was expected, or its first samples where somebody
-/// asked for the end.
+/// Returns true if a recording is the expected one, or its first samples after a request to end.
 fn is_part(found: &Recording, expected: &Recording) -> bool {
     let mut samples = found.samples.iter().zip(expected.samples.iter());
     let first = found.interrupted
@@ -172,7 +172,7 @@ fn is_part(found: &Recording, expected: &Recording) -> bool {
     found == expected || first
 }
 
-/// Waits, and kills; says whether there was anything to be killed.
+/// Waits, then kills; returns true if there was anything to kill.
 fn kill(run: &Child, victim: Victim, wait: Duration) -> bool {
     let (pid, signal) = match victim {
         Victim::Punctual(signal) => {
@@ -190,7 +190,7 @@ fn kill(run: &Child, victim: Victim, wait: Duration) -> bool {
     pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
-/// How many processes work in a directory or below it.
+/// The number of processes that work in a directory or below it.
 fn processes_in(directory: &Path) -> usize {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     let cwd = processes.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());

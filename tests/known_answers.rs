@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Punctual's probes against the programs that everybody knows, in the same guest.
+//! Compares Punctual's probes with well-known programs, in the same guest.
 
 use std::sync::LazyLock;
 
 use punctual_tests::{KERNELS, Scratch, has_fair_qemu, sized};
 use serde_json::Value;
 
-/// How far apart the same figure of two programs may be. Figures are given once for each seed.
+/// The allowed distance between the same figure of two programs. Figures are given once for each
+/// seed.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// The largest of each, by so many ns: for minima. A seed may have a sample with a shorter
-    /// way, and whether it has is chance.
+    /// The largest of each differ by at most this many ns: for minima. A seed may have a sample
+    /// with a shorter way, and whether it has is chance.
     NsOfLargest(f64),
-    /// Those in the middle, by this share: for figures of which one seed may be far off.
+    /// The medians differ by at most this share: for figures in which one seed may be far off.
     ShareOfMiddle(f64),
-    /// Their means, by this share.
+    /// The means differ by at most this share.
     Share(f64),
-    /// Their means, by this share and twice the standard error of their difference: for figures
-    /// that a few rare events decide, as many as a seed brings.
+    /// The means differ by at most this share and twice the standard error of their difference: for
+    /// figures that a few rare events decide, as many as a seed brings.
     ShareAndNoise(f64),
-    /// All of one lie above all of the other by chance once in 126 times, five of each, and once
-    /// in 462, six of each: for maxima, each of which is one draw.
+    /// The ranges overlap: for maxima, each of which is one draw. All of one lie above all of the
+    /// other by chance once in 126 times with five of each, and once in 462 with six of each.
     Overlap,
 }
 
@@ -28,7 +29,7 @@ fn largest(figures: &[f64]) -> f64 {
     figures.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The one in the middle, or the mean of the two there.
+/// The median: with two in the middle, their mean.
 fn middle(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -48,7 +49,7 @@ fn variance_of_mean(figures: &[f64]) -> f64 {
 }
 
 impl Bound {
-    /// Whether two programs measure the same.
+    /// Returns true if two programs measure the same.
     fn holds(self, ours: &[f64], theirs: &[f64]) -> bool {
         assert!(ours.len() > 1 && ours.len() == theirs.len());
         let apart = (mean(ours) - mean(theirs)).abs();
@@ -72,7 +73,8 @@ impl Bound {
         }
     }
 
-    /// The same, and that it would not if ours had `more` added: what cannot fail is no check.
+    /// Checks this, and that it would fail if ours had `more` added: a check that cannot fail is
+    /// none.
     fn check(self, ours: &[f64], theirs: &[f64], more: Option<f64>, what: &str) {
         let what = format!("{what}, {self:?}: {ours:.3?}, theirs {theirs:.3?}");
         println!("{what}");
@@ -118,7 +120,7 @@ fn number(text: &str, after: &str) -> f64 {
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// The probe, and the program with the same settings; so many samples each.
+/// The probe, and the program with the same settings, with `samples` samples each.
 fn programs(samples: usize) -> [String; 2] {
     let interval = sized(499, 997);
     let ours = format!(
@@ -131,7 +133,7 @@ fn programs(samples: usize) -> [String; 2] {
     [ours, theirs]
 }
 
-/// Each idle and under the same load, in this order.
+/// Steps for each, idle and under the same load, in this order.
 fn in_order(order: &[String; 2]) -> String {
     let step = |load: &str, what: &String| format!("[[step]]\nload = \"{load}\"\n{what}");
     let both = |load| order.each_ref().map(|what| step(load, what)).concat();
@@ -142,7 +144,7 @@ fn in_order(order: &[String; 2]) -> String {
     )
 }
 
-/// How many samples each takes, and how many are left without the latest 5 %; under stress
+/// The number of samples of each, and the number left without the latest 5 %. Under stress
 /// cyclictest's histogram lacks up to 1 % of them.
 static SAMPLES: LazyLock<usize> = LazyLock::new(|| sized(600, 2_000));
 
@@ -159,7 +161,8 @@ fn samples(recording: &Value) -> Vec<f64> {
     values
 }
 
-/// Those of the histogram that cyclictest prints, of 1 ns. What overflowed is late.
+/// The samples of the histogram of 1 ns bins that cyclictest prints. Those that overflowed are
+/// late.
 fn samples_of(output: &str) -> Vec<f64> {
     let line = |line: &str| -> Option<(f64, usize)> {
         let (value, count) = line.split_once(' ')?;
@@ -172,7 +175,7 @@ fn samples_of(output: &str) -> Vec<f64> {
     values
 }
 
-/// So much longer than theirs our path must not be without being seen.
+/// The detour of our path, compared with theirs, that a figure must show.
 const LONGER_NS: f64 = 500.0;
 
 /// One of the figures that both give.
@@ -181,12 +184,11 @@ struct Figure {
     ours: fn(&Value) -> f64,
     theirs: fn(&str) -> f64,
     bound: Bound,
-    /// Whether [`LONGER_NS`] are seen in it.
+    /// True if the figure shows [`LONGER_NS`].
     tells: bool,
 }
 
-/// The figures that are compared idle, or under a load, where the mean is a matter of a few
-/// late samples.
+/// The figures that are compared idle, or under a load, where a few late samples decide the mean.
 fn figures(is_idle: bool) -> [Figure; 5] {
     [
         Figure {
@@ -236,7 +238,7 @@ fn figures(is_idle: bool) -> [Figure; 5] {
     ]
 }
 
-/// Half of the seeds have the two in the other order: what is long and rare comes at its place,
+/// Half of the seeds have the two in the other order: long and rare events come at their own place,
 /// whoever measures there.
 #[test]
 fn timer_agrees_with_cyclictest() {
@@ -272,9 +274,8 @@ fn timer_agrees_with_cyclictest() {
     }
 }
 
-/// A thread on each of two CPUs, all woken at the same moments. Idle, who is woken first is
-/// another CPU in each program, and the other one waits for its turns: there only the minimum
-/// is the same.
+/// A thread on each of two CPUs, all woken at the same moments. Idle, each program wakes another
+/// CPU first, and the other one waits for its turns: there only the minimum is the same.
 #[test]
 fn timer_agrees_with_cyclictest_on_each_of_two_cpus() {
     const OURS: &str = "probe = \"timer\"\ninterval_us = 997\npriority = 80\nsamples = ";
@@ -339,8 +340,8 @@ fn timer_agrees_with_cyclictest_on_each_of_two_cpus() {
 }
 
 /// On PREEMPT_RT one execution takes up to twice as long as another, and a message by a socket
-/// takes longest. Twice as long is seen in any case; [`LONGER_NS`] for each message by a pipe on
-/// the stock kernel.
+/// takes longest. A factor of two shows in any case; [`LONGER_NS`] for each message by a pipe shows
+/// on the stock kernel.
 #[test]
 fn hackbench_agrees_with_that_of_rt_tests() {
     const SUITE: &str = r#"
@@ -399,8 +400,8 @@ fn mean_of_times(run: &Value) -> f64 {
     times.iter().sum::<f64>() / times.len() as f64
 }
 
-/// The path of a deadline thread is that of a fifo thread, and some code more; its first period
-/// begins within what is said of it. Times are exact here.
+/// The path of a deadline thread is that of a fifo thread, with some code more; its first period
+/// begins within the reported limits. Times are exact here.
 #[test]
 fn a_deadline_thread_is_as_late_as_its_path_is_long() {
     let scratch = Scratch::new();
@@ -481,7 +482,7 @@ fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
     }
 }
 
-/// What is added to the handler is added to the shortest interval at which none is lost.
+/// A delay added to the handler is added to the shortest interval at which no interrupt is lost.
 #[test]
 fn a_longer_handler_moves_the_highest_interrupt_rate_by_its_length() {
     const STEP: &str =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A place of labgrid: a real coordinator and a real exporter, on loopback, and a board that is a
-//! guest of QEMU, whose power a driver of labgrid switches.
+//! guest of QEMU, whose power is switched by a labgrid driver.
 //!
 //! `PUNCTUAL_LABGRID_PROGRAMS` is the directory that `tools/labgrid` prints. Nothing here asserts
-//! how long anything took.
+//! any duration.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -22,13 +22,13 @@ use punctual_tests::{Ended, Scratch, assert_has, runs, until, until_samples_are_
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// More than any run here takes.
+/// More samples than any run here takes.
 const ENDLESS: u64 = 100_000_000;
 
-/// Who measures, as labgrid has it.
+/// The measuring user, as labgrid names it.
 const OWN: &str = "desk/ann";
 
-/// A strategy as labs write them: it drives what the place has.
+/// A strategy as labs write them: it uses the drivers that the place has.
 const STRATEGY: &str = r#"
 import attr
 from labgrid import target_factory
@@ -56,7 +56,7 @@ impl Drop for Process {
     }
 }
 
-/// A coordinator, and an exporter with what it exports.
+/// A coordinator, and an exporter with its exports.
 struct Lab {
     scratch: Scratch,
     programs: PathBuf,
@@ -72,7 +72,7 @@ fn free_port() -> u16 {
 }
 
 impl Lab {
-    /// A new one; `None`, and the test is skipped, where it cannot be.
+    /// Starts a lab. `None` if that is not possible; the test is then skipped.
     fn new() -> Option<Self> {
         let programs = std::env::var_os("PUNCTUAL_LABGRID_PROGRAMS").map(PathBuf::from);
         let programs = programs.filter(|programs| programs.join("labgrid-client").is_file());
@@ -128,7 +128,7 @@ impl Lab {
         }
     }
 
-    /// As a user of labgrid, `HOST/USER`, calls a program.
+    /// Prepares a command to run as a user of labgrid, `HOST/USER`.
     fn prepare<'c>(&self, command: &'c mut Command, user: &str) -> &'c mut Command {
         let (host, user) = user.split_once('/').unwrap();
         self.scratch.prepare(command);
@@ -155,7 +155,7 @@ impl Lab {
         assert_eq!(ended.status, Some(0), "{arguments:?}: {}", ended.stderr);
     }
 
-    /// Who has a place.
+    /// The user who holds a place.
     fn holder(&self, place: &str) -> String {
         let shown = self.client(OWN, &["-p", place, "show"]).stdout;
         let mut lines = shown.lines();
@@ -169,7 +169,7 @@ impl Lab {
         command
     }
 
-    /// What a run at this place that is refused says.
+    /// The message of a refused run at this place.
     fn refused(&self, place: &str, more: &[&str]) -> String {
         let bench = format!("labgrid:{place}");
         let arguments = ["run", "demo", "--bench", &bench];
@@ -179,14 +179,14 @@ impl Lab {
     }
 }
 
-/// A board that is on, or not.
+/// A board, on or off.
 type Shared = Arc<Mutex<Board>>;
 
 fn lock(board: &Shared) -> MutexGuard<'_, Board> {
     board.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A relay of the kind that labgrid calls `simplerest`: the board's power.
+/// A relay of the kind that labgrid calls `simplerest`, which switches the board's power.
 struct Relay {
     port: u16,
     is_over: Arc<AtomicBool>,
@@ -233,7 +233,7 @@ impl Drop for Relay {
     }
 }
 
-/// Answers one request, by which the power is switched.
+/// Answers one request that switches the power.
 fn serve(mut stream: TcpStream, board: &Shared) {
     let mut request = BufReader::new(stream.try_clone().unwrap());
     let (mut first, mut line) = (String::new(), String::new());
@@ -260,7 +260,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// A new one, with the board on; `None`, and the test is skipped, where it cannot be.
+    /// A new rig, with the board on. `None` if that is not possible; the test is then skipped.
     fn new() -> Option<Self> {
         let mut lab = Lab::new()?;
         if !["ssh-agent", "ssh-add"]
@@ -305,7 +305,7 @@ impl Rig {
         command
     }
 
-    /// `punctual run` of so many samples, one each millisecond.
+    /// `punctual run` with this many samples, one each millisecond.
     fn timer(&self, samples: u64, more: &[&str]) -> Command {
         let (bench, samples) = (bench(), format!("samples={samples}"));
         let probe = ["run", "--probe", "timer", "-p", &samples, "-p", "cpus=[0]"];
@@ -313,12 +313,12 @@ impl Rig {
         self.punctual(&[&probe[..], &bench, &["--store-every", "1"], more].concat())
     }
 
-    /// The same, to its end.
+    /// Runs it to its end.
     fn run(&self, samples: u64, more: &[&str]) -> Ended {
         Ended::of(&mut self.timer(samples, more))
     }
 
-    /// The same, begun; the job is at work.
+    /// Begins it, and waits until the job is at work.
     fn begin(&self, samples: u64, more: &[&str]) -> Process {
         let mut command = self.timer(samples, more);
         let stderr = File::create(self.lab.scratch.path("stderr")).unwrap();
@@ -356,7 +356,7 @@ impl Rig {
         runs(&shown.stdout).remove(0)
     }
 
-    /// Nobody has the place, and nothing but the target is left on the board.
+    /// Checks that nobody has the place, and nothing but the target is left on the board.
     fn assert_given_back(&self) {
         assert_eq!(self.lab.holder("board"), "None");
         let left = self.board().answer(&format!("ls {DIRECTORY}"));
@@ -374,7 +374,7 @@ fn send(process: &Process, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// How it ends.
+/// Waits for the end of a process; returns its status.
 fn end_of(process: &mut Process) -> Option<i32> {
     let mut status = None;
     until("the run ends", || {
@@ -384,7 +384,7 @@ fn end_of(process: &mut Process) -> Option<i32> {
     status.unwrap().code()
 }
 
-/// A run in which each sample was taken, and stands once.
+/// Checks that each sample of a run was taken, and is stored once.
 fn assert_whole(run: &Value, samples: u64) {
     assert_eq!(run["state"], "finished", "{}", run["error"]);
     let recording = &run["recordings"][0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--live`, on a terminal of its own: what it shows, its keys, and that it costs nothing.
+//! `--live`, on a terminal of its own: its pictures, its keys, and that it costs nothing.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use punctual_tests::{KERNELS, Scratch, digests, until};
 /// A run on a terminal of this size.
 struct OnTerminal {
     script: std::process::Child,
-    /// What it has written, and what the terminal has shown, one picture after the other.
+    /// Its output, as the pictures that the terminal has shown, one after the other.
     shown: Arc<Mutex<Vec<String>>>,
 }
 
@@ -45,7 +45,7 @@ impl OnTerminal {
         Self { script, shown }
     }
 
-    /// Waits for a picture that has this.
+    /// Waits for a picture that has this text.
     fn shows(&self, what: &str) {
         let has_shown = || {
             let shown = self.shown.lock().unwrap();

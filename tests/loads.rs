@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every load that can run in a guest does there what it says.
+//! Checks that every load that can run in a guest does what it says.
 
 use punctual_tests::explained::{check_sum, explain, samples};
 use punctual_tests::{Scratch, runs, sized};
 use serde_json::{Value, json};
 
-/// Which loads there are, but those that need what only a host may have: a kernel's source,
-/// the Linux Test Project; and those that are parts of others here. One is a mix, one pauses.
+/// The loads, except those that are parts of others here, and those that need what only a host may
+/// have: a kernel's source, the Linux Test Project. One is a mix, one pauses.
 const LOADS: [&str; 19] = [
     "celf-20",
     "compile",
@@ -29,7 +29,7 @@ const LOADS: [&str; 19] = [
     "worst-timeouts",
 ];
 
-/// Those that do what others do, more of it or several at once: with `PUNCTUAL_LONG=1`.
+/// Loads that do the same as others, but more of it or several at once: with `PUNCTUAL_LONG=1`.
 const LARGER: [&str; 16] = [
     "celf-50",
     "combined",
@@ -49,12 +49,12 @@ const LARGER: [&str; 16] = [
     "worst-tcp",
 ];
 
-/// A suite of these steps, which are on one kernel.
+/// Runs these steps, all on one kernel.
 fn run(scratch: &Scratch, steps: &str) -> Value {
     run_to(scratch, steps, 0)
 }
 
-/// A run that ends with this exit status: 3 where something was unsupported.
+/// Makes a run that ends with this exit status: 3 if something was unsupported.
 fn run_to(scratch: &Scratch, steps: &str, status: i32) -> Value {
     let text = format!("name = \"loads\"\nsummary = \"\"\nmemory_mib = 3072\n{steps}");
     let suite = &scratch.file("loads.toml", text);
@@ -156,7 +156,7 @@ fn a_disk_answers_in_the_guests_time_and_twice_the_same() {
     assert!((45.0..=50.5).contains(&rate), "{rate} MiB/s, {read}");
 }
 
-/// What is not loaded is not called loaded: the reason is one of a kind.
+/// A load that is not loaded is not called loaded: the reason is one of a kind.
 #[test]
 fn a_load_that_does_not_run_as_written_is_refused_and_says_how() {
     let scratch = Scratch::new();
@@ -203,8 +203,8 @@ fn a_load_that_does_not_run_as_written_is_refused_and_says_how() {
     }
 }
 
-/// A load's processes are started while it is measured. If the target forked for that, each
-/// page that it writes to thereafter would be copied by a fault, within a sample.
+/// A load's processes are started during the measurement. If the target forked for that, each page
+/// that it writes to afterwards would be copied by a fault, within a sample.
 #[test]
 fn whoever_measures_has_no_page_fault() {
     let scratch = Scratch::new();

@@ -61,7 +61,7 @@ fn every_command_has_a_page_of_this_build() {
     }
 }
 
-/// An option that a program takes is in its page, in the form in which groff shows it.
+/// Each option that a program takes is in its page, in the form in which groff shows it.
 #[test]
 fn the_pages_of_programs_tell_their_options() {
     for (name, page) in [("sendme", "man8/sendme.8"), ("realfeel", "man8/realfeel.8")] {

@@ -2,7 +2,7 @@
 //! Guests with several CPUs: as repeatable as those with one.
 //!
 //! They need a QEMU from 8.1 on: the first along the PATH, or that of `tools/other-qemu`.
-//! `PUNCTUAL_REPEATS` is how often each is measured again, from its snapshot.
+//! `PUNCTUAL_REPEATS` is the number of times that each is measured again, from its snapshot.
 
 use punctual_tests::{HostLoad, KERNELS, Scratch, digests, has_fair_qemu, number, sized};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -89,7 +89,7 @@ pub fn every_cpu_is_measured_and_wakes_every_other(run: &Value) {
     assert!(recordings.iter().all(|recording| recording["missed"] == 0));
 }
 
-/// What this thread starts meanwhile has one CPU of the host.
+/// Runs `measure` with one CPU of the host for everything that this thread starts.
 pub fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
     let all = sched_getaffinity(None).expect("this thread's CPUs");
     let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu));
@@ -101,7 +101,7 @@ pub fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
     measured
 }
 
-/// Both wake a thread on the same CPU by an eventfd; beside it they do not do quite the same.
+/// Both wake a thread on the same CPU by an eventfd; apart from that they do not do quite the same.
 #[test]
 fn on_one_cpu_wake_is_what_eventfd_measures() {
     let scratch = Scratch::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Known answers of the probes `noise` and `migrate`: ticks and stalls of known number and
-//! length, other programs in the same guest, a call that moves nobody.
+//! Known answers of the probes `noise` and `migrate`: ticks and stalls of known number and length,
+//! other programs in the same guest, a call that moves no thread.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Debian's kernels have `CONFIG_HZ=250`.
 const TICK_NS: i64 = 4_000_000;
 
-/// The recordings of one step, of a guest with so many CPUs.
+/// The recordings of one step, in a guest with this many CPUs.
 fn measure(scratch: &Scratch, kernel: &str, cpus: &str, step: &str) -> Vec<Value> {
     let text = format!(
         "name = \"noise\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n[[step]]\n{step}\n"
@@ -62,16 +62,16 @@ pub fn each_tick_is_an_interruption(kernel: &str) {
     assert!(share.abs() < 1e-12, "{kernel}: {share}");
 }
 
-/// Two programs agree if they count as many interruptions of one second, to 3 of 250, and the
-/// typical one is in oslat's bucket, to 0.25 us: their loops take as long. Bucket 3 is more than
-/// 2 us, up to 3.
+/// Two programs agree if their numbers of interruptions in one second differ by at most 3 of 250,
+/// and the typical one is in oslat's bucket, to 0.25 us: their loops take equally long. Bucket 3 is
+/// more than 2 us, up to 3.
 fn agree((ours, median_us): (usize, f64), (theirs, bucket): (usize, usize)) -> bool {
     let bucket = bucket as f64 - 1.25..bucket as f64 + 0.25;
     ours.abs_diff(theirs) <= 3 && bucket.contains(&median_us)
 }
 
-/// The interruptions that oslat's histogram has: how many, and the typical one's bucket. The
-/// first bucket is that of the loop itself.
+/// The number of interruptions in oslat's histogram, and the typical one's bucket. The first bucket
+/// is that of the loop itself.
 fn of_oslat(output: &str) -> (usize, usize) {
     let line = |line: &str| -> Option<(usize, usize)> {
         let (bucket, count) = line.split_once(" (us):\t")?;
@@ -118,8 +118,7 @@ fn oslat_of_rt_tests_sees_the_same_interruptions() {
     }
 }
 
-/// The tracer of the kernel itself, in two periods of half a second. Debian's stock kernel has
-/// none.
+/// The kernel's own tracer, in two periods of half a second. Debian's stock kernel has none.
 #[test]
 fn rtla_osnoise_sees_the_same_interruptions() {
     if !punctual_skip::long("PUNCTUAL_RTLA") {
@@ -204,7 +203,7 @@ pub fn a_stall_is_one_interruption(kernel: &str) {
     assert_eq!(finding(&one[0], "stalled_value"), stalled);
 }
 
-/// Where there is another CPU, that one is not interrupted by it.
+/// If there is another CPU, the stall does not interrupt that one.
 pub fn a_stall_interrupts_one_of_two_cpus(kernel: &str) {
     let step = format!("probe = \"noise\"\ncpus = [1, 0]\n{STALL}");
     let two = measure(&Scratch::new(), kernel, "2", &step);
@@ -222,7 +221,7 @@ pub fn a_stall_interrupts_one_of_two_cpus(kernel: &str) {
     assert_eq!(other, [0_i64; 0], "{kernel}: the other CPU");
 }
 
-/// Who stays where it is pays for the call; who moves, for the move besides.
+/// A thread that stays where it is pays for the call; one that moves pays for the move as well.
 #[test]
 fn a_migration_takes_longer_than_the_call_that_moves_nobody() {
     if !punctual_skip::long("PUNCTUAL_LONG") {

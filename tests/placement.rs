@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a load runs: on the CPUs that a step names, and on no others.
+//! A load runs on the CPUs that a step names, and on no others.
 
 use punctual_tests::{KERNELS, Scratch, has_fair_qemu};
 use serde_json::Value;
 
-/// A thread that never sleeps sees whatever shares its CPU, and only that.
+/// A thread that never sleeps sees everything that shares its CPU, and nothing else.
 #[test]
 fn a_load_takes_the_time_of_the_cpu_that_it_is_bound_to() {
     if !has_fair_qemu() {

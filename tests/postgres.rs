@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs on a `PostgreSQL` server: the same as in a file, for many writers, whatever happens to
-//! the server.
+//! Runs on a `PostgreSQL` server: the same as in a file, for many writers, whatever happens to the
+//! server.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ use punctual_tests::server::{Server, Stop, place};
 use punctual_tests::{Ended, Scratch, assert_has, runs, until};
 use serde_json::Value;
 
-/// A short one, with a load.
+/// A short suite, with a load.
 const SUITE: &str = "
 [[step]]
 probe = \"timer\"
@@ -84,7 +84,7 @@ fn finished(console: &'static str) -> End<'static> {
     }
 }
 
-/// What a command prints, which must end well.
+/// The output of a command, which must succeed.
 fn said(scratch: &Scratch, arguments: &[&str]) -> String {
     let ended = scratch.run(arguments);
     assert_eq!(ended.status, Some(0), "{arguments:?}: {}", ended.stderr);

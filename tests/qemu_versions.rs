@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other releases of QEMU: the scope works in them, and what they cannot do is said.
+//! Other releases of QEMU: the scope works in them, and they report what they cannot do.
 //!
-//! `scope.rs` tests the scope in the QEMU that is installed. Another one is looked for where
-//! `PUNCTUAL_OTHER_QEMU` says, as `tools/other-qemu` prints it.
+//! `scope.rs` tests the scope in the installed QEMU. `PUNCTUAL_OTHER_QEMU` names the place of
+//! another one, as `tools/other-qemu` prints it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -35,8 +35,8 @@ fn other_qemu() -> Option<PathBuf> {
     directory.map(PathBuf::from)
 }
 
-/// Puts a program before QEMU that does as this script says, and goes on as the QEMU that
-/// would have been found without it.
+/// Puts a program before QEMU that runs this script, and continues as the QEMU that would have been
+/// found without it.
 fn wrap_qemu(scratch: &mut Scratch, script: &str) {
     let bin = scratch.path("wrapped");
     fs::create_dir(&bin).expect("a directory");
@@ -84,8 +84,8 @@ fn the_scope_works_in_another_qemu() {
     assert_eq!(survey["mended"], 0);
 }
 
-/// QEMU's own reason is shown, not the warnings before it (QEMU 10.2 and later warn of the
-/// machine's age), and the run is still there.
+/// The error shows QEMU's own reason, not the warnings before it (QEMU 10.2 and later warn of the
+/// machine's age), and the run still exists.
 #[test]
 fn a_qemu_that_refuses_the_plugin_is_quoted() {
     for directory in [None, other_qemu()] {

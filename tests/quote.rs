@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes anew what documents quote: runs the command of each quoted output, and puts what it
+//! Renews the quotations in documents: runs the command of each quoted output, and puts what it
 //! prints into the document.
 //!
-//! Comments in a document say what is made how:
+//! Comments in a document say how each part is made:
 //!
-//! - `<!-- output of: COMMAND -->`: the code block below is what the shell command prints.
-//!   Lines at its begin that start with `$ ` show the command to the reader, and stay.
-//! - `<!-- file: NAME -->`: the code block below is a file for the commands behind it.
+//! - `<!-- output of: COMMAND -->`: the code block below is the output of the shell command.
+//!   Lines at the beginning that start with `$ ` show the command to the reader, and stay.
+//! - `<!-- file: NAME -->`: the code block below is a file for the commands after it.
 //! - `<!-- run: COMMAND -->`: a command that they need, whose output is not shown.
-//! - `<!-- keep: FILE -->`: a file that they have written, which stands beside the document.
+//! - `<!-- keep: FILE -->`: a file that they have written, which is kept beside the document.
 //!
-//! The commands of a document run in its order, in a directory of their own and with a store
-//! of their own, so that the first run is `r1`.
+//! The commands of a document run in its order, in a directory of their own and with a store of
+//! their own, so that the first run is `r1`.
 #![forbid(unsafe_code)]
 
 use std::env;
@@ -34,7 +34,7 @@ into the documents: all of them, unless some are named.
   --check  change nothing; say what differs, and end with 1 where something does
   --list   run nothing; say which commands there are";
 
-/// What is done with what the commands print.
+/// The use of the commands' output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Replace,
@@ -42,7 +42,7 @@ enum Mode {
     List,
 }
 
-/// What a comment asks for. The lines are those within a code block.
+/// The step that a comment asks for. The lines are those within a code block.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     Output {
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// All documents, or those named; whether nothing differs that should not.
+/// Processes all documents, or those named; returns true if no output differs that must not.
 fn all(arguments: Vec<String>) -> Result<bool> {
     let (options, names): (Vec<_>, Vec<_>) = arguments
         .into_iter()
@@ -103,7 +103,7 @@ fn all(arguments: Vec<String>) -> Result<bool> {
     Ok(all_equal || mode != Mode::Check)
 }
 
-/// One document; whether its quotations are what the commands print.
+/// Processes one document; returns true if its quotations are the commands' output.
 fn document(path: &Path, mode: Mode) -> Result<bool> {
     let path = path.canonicalize()?;
     let name = path
@@ -146,7 +146,7 @@ fn document(path: &Path, mode: Mode) -> Result<bool> {
     Ok(is_equal)
 }
 
-/// The first lines that are not the same.
+/// Prints the first pair of lines that differ.
 fn tell_first_difference(there: &str, printed: &str) {
     let pairs = (1..).zip(there.lines().zip(printed.lines()));
     let first = pairs.into_iter().find(|(_, (one, other))| one != other);
@@ -156,7 +156,7 @@ fn tell_first_difference(there: &str, printed: &str) {
     }
 }
 
-/// What the comments of a document ask for, in its order.
+/// The steps that the comments of a document ask for, in its order.
 fn steps(lines: &[&str]) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut in_code = false;
@@ -202,12 +202,12 @@ fn block(lines: &[&str], fence: usize) -> Result<Range<usize>> {
     Ok(begin..begin + length)
 }
 
-/// What the commands of a document came to.
+/// The results of a document's commands.
 #[derive(Default)]
 struct Done {
-    /// What is to stand in which lines.
+    /// The lines to replace, with their new text.
     outputs: Vec<(Range<usize>, String)>,
-    /// Files that are to stand beside it.
+    /// Files to be kept beside the document.
     files: Vec<(String, Vec<u8>)>,
 }
 
@@ -242,7 +242,7 @@ fn carry_out(steps: &[Step], lines: &[&str]) -> Result<Done> {
     Ok(done)
 }
 
-/// What a shell command prints, which must end well.
+/// The output of a shell command, which must succeed.
 fn print(scratch: &Scratch, command: &str) -> Result<String> {
     eprintln!("$ {command}");
     let begin = Instant::now();
@@ -263,7 +263,7 @@ fn print(scratch: &Scratch, command: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The document with other lines in these places, which are in its order.
+/// The document with these lines replaced, which are in its order.
 fn replaced(lines: &[&str], outputs: &[(Range<usize>, String)]) -> String {
     let mut new = String::new();
     let mut done = 0;

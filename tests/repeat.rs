@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! "To repeat it": what a page says is done, word for word, and gives the same digests.
+//! "To repeat it": the instructions on a page, followed word for word, give the same digests.
 
 use std::fs;
 use std::process::Command;
@@ -22,7 +22,7 @@ fn commands(page: &str) -> Vec<String> {
     plain.lines().map(str::to_owned).collect()
 }
 
-/// Measures, then does what the page says; the digests of both, and the commands.
+/// Measures, then follows the page; returns the digests of both, and the commands.
 fn measured_twice(arguments: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>) {
     let scratch = Scratch::new();
     let page = scratch.path("page.html");

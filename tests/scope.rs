@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The scope: what it tells of stalls is what they were, its parts add up, and the watched
-//! run is the run.
+//! The scope: it reports stalls as they were, its parts add up, and the watched run is the same
+//! run.
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
 use punctual_tests::{Scratch, assert_has, digests, finding, schema, sized, suite};
 use serde_json::Value;
 
-/// Where the interrupt comes in that `stall` asks for.
+/// The entry of the interrupt that `stall` asks for.
 const IRQ_WORK: &str = "asm_sysvec_irq_work";
 
 /// A kind of stall.
 pub(super) struct Kind {
-    /// As `stall` calls it.
+    /// Its name in `stall`.
     pub(super) name: &'static str,
-    /// What the scope must call it on the stock kernels, and on RT; none: it delays no sample
-    /// there.
+    /// The names that the scope must give it on the stock kernels, and on RT; `None` if it delays
+    /// no sample there.
     pub(super) stock: Option<&'static str>,
     pub(super) rt: Option<&'static str>,
     /// The function that holds the CPU.
     function: &'static str,
-    /// What the survey must call it, and the function that it must count it to.
+    /// The name that the survey must give it, and the function that it must attribute it to.
     surveyed: (&'static str, &'static str),
 }
 
@@ -61,7 +61,7 @@ pub(super) const KINDS: [Kind; 5] = [
     },
 ];
 
-/// Each kind comes with both lengths, in µs.
+/// The two lengths of each kind, in µs.
 pub(super) const LENGTHS: [i64; 2] = [300, 700];
 
 /// The guest's clock and the scope's count of instructions round to a nanosecond each, and the
@@ -82,7 +82,7 @@ pub(super) fn timer_step(kind: &str, us: i64) -> String {
     )
 }
 
-/// How long the stall says itself that it held the CPU, by the guest's clock.
+/// The time for which the stall held the CPU, by its own account on the guest's clock.
 fn told(recording: &Value) -> i64 {
     finding(recording, "stall_end") - finding(recording, "stall_start")
 }
@@ -112,8 +112,8 @@ pub(super) fn every_stall() -> String {
     KINDS.iter().map(lengths).collect()
 }
 
-/// Each stalled sample of such a run has the stall for its culprit, called as `hold` says; none:
-/// it is not late.
+/// Checks that each stalled sample of such a run has the stall for its culprit, called as `hold`
+/// says; `None` if it is not late.
 pub(super) fn check_stories(
     scratch: &Scratch,
     run: &Value,
@@ -141,8 +141,8 @@ pub(super) fn check_stories(
     }
 }
 
-/// The stalled sample's story: the culprit is the stall, and as long as it is. Returns how much
-/// longer its function ran than the stall says of itself.
+/// Checks the stalled sample's story: the culprit is the stall, and has its length. Returns how
+/// much longer its function ran than the stall itself reports.
 fn check_story(
     explained: &Value,
     recording: &Value,
@@ -186,18 +186,18 @@ fn check_story(
     Some(besides)
 }
 
-/// What a kernel's survey must tell of stalls.
+/// The expected content of a kernel's survey of stalls.
 pub(super) struct Surveyed<'a> {
-    /// Where the interrupt comes in that `stall` asks for.
+    /// The entry of the interrupt that `stall` asks for.
     pub(super) irq_work: &'a str,
-    /// How long the way into an interrupt and out of it is at most.
+    /// The longest way into an interrupt and out of it.
     pub(super) way_ns: i64,
-    /// Whether a kind of stall is among its places.
+    /// Returns true if a kind of stall is among its places.
     pub(super) is_there: &'a dyn Fn(&Kind) -> bool,
 }
 
-/// The survey has each stall among its places, to the nanosecond: whatever is in its section
-/// besides is the same for both lengths.
+/// Checks that the survey has each stall among its places, to the nanosecond: everything else in
+/// its section is the same for both lengths.
 pub(super) fn check_survey(scratch: &Scratch, run: &Value, expected: &Surveyed<'_>) {
     let recordings = run["recordings"].as_array().unwrap();
     let run = run["id"].as_str().unwrap();
@@ -269,11 +269,11 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
     }
 }
 
-/// No way is so long by itself: from the interrupt to the reading of the clock it takes 4 to
-/// 8 µs.
+/// Longer than any way by itself: from the interrupt to the reading of the clock it takes 4 to 8
+/// µs.
 const WAY_NS: i64 = 15_000;
 
-/// What is measured in the subjects of `demo`, shortened.
+/// The measurements of the subjects of `demo`, shortened.
 fn small() -> String {
     let samples = sized(150, 300);
     format!(
@@ -282,8 +282,8 @@ fn small() -> String {
     )
 }
 
-/// The plugin sees every instruction and changes none: the survey repeats the whole run with
-/// it, and says what came out.
+/// The plugin sees every instruction and changes none: the survey repeats the whole run with it,
+/// and reports the outcome.
 #[test]
 fn the_watched_run_is_the_run_and_the_parts_of_its_hundred_worst_samples_add_up() {
     let scratch = Scratch::new();

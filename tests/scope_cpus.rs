@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The scope over several CPUs: own path and others' turns add up, and what one CPU does to
-//! another is told.
+//! The scope over several CPUs: own path and others' turns add up, and effects of one CPU on
+//! another are reported.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const SUITE: &str = "name = \"cpus\"\nsummary = \"\"\ncpus = 2\n\
     [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 12\n\
     [[step]]\nprobe = \"wake\"\nsamples = 3\nby = [\"futex\", \"pipe\"]\n";
 
-/// What another CPU executes meanwhile, waited for or not.
+/// Returns true for code that another CPU executes meanwhile, waited for or not.
 fn is_turn(part: &Value) -> bool {
     ["another CPU's turn", "awaited CPU's turn"].contains(&part["cause"].as_str().unwrap())
 }
@@ -23,7 +23,7 @@ fn parts(sample: &Value) -> &Vec<Value> {
     sample["story"]["parts"].as_array().expect("parts")
 }
 
-/// Own path and others' turns are the parts, told apart, and all of the sample.
+/// Checks that the parts are the own path and others' turns, told apart, and add up to the sample.
 pub fn check_turns(sample: &Value) {
     check_sum(sample);
     let story = &sample["story"];
@@ -39,8 +39,8 @@ pub fn check_turns(sample: &Value) {
     assert!(taken_on && !is_turn(last), "{sample:#}");
 }
 
-/// The sleeper's CPU gets an interrupt from the waker's: the way is the waker's up to there, and
-/// the sleeper's from there on.
+/// Checks a wake-up across CPUs. The sleeper's CPU gets an interrupt from the waker's: the path is
+/// the waker's up to there, and the sleeper's from there on.
 fn check_across(sample: &Value) {
     let (from, to) = match sample["variant"].as_str().unwrap().rsplit_once("cpu") {
         Some((_, "1")) => (0, 1),
@@ -103,8 +103,8 @@ fn own_path_and_others_turns_add_up_on_two_cpus() {
     }
 }
 
-/// What CPU 0 does for 400 µs again and again, what CPU 1 does meanwhile that has to wait for it,
-/// and where it waits: for a lock, for its owner, or for an answer to an interrupt.
+/// The work that CPU 0 does for 400 µs again and again, the work of CPU 1 that has to wait for it,
+/// and the place of the wait: for a lock, for its owner, or for an answer to an interrupt.
 const WAITS: [(&str, &str, &[&str]); 3] = [
     (
         "raw-spinlock",
@@ -123,7 +123,7 @@ const WAITS: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// One step for each.
+/// A suite with one step for each wait.
 fn waits() -> String {
     let mut text = "name = \"waits\"\nsummary = \"\"\ncpus = 2\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n".to_owned();
     for (number, (kind, wants, _)) in WAITS.iter().enumerate() {
@@ -144,7 +144,7 @@ fn waits() -> String {
     text
 }
 
-/// The survey finds each wait on the CPU that waits, as long as the other one lets it wait, and
+/// The survey finds each wait on the CPU that waits, with the length that the other one causes, and
 /// none on the other one.
 #[test]
 fn what_holds_up_another_cpu_is_found_where_it_is_waited_for() {

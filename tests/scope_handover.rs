@@ -9,9 +9,9 @@ use serde_json::Value;
 
 const STALL: &str = "modules = [\"backfire\", \"pulse\", \"stall\"]\n";
 
-/// A path that a stall falls into, the parameters of its probe, and the moment of the stall,
-/// in ns from the begin of the round or burst. Between the paths of `semaphore` and `switch`
-/// other time goes by: where the stall fell into that, an earlier moment of the turn is tried.
+/// A path that a stall falls into, the parameters of its probe, and the moment of the stall, in ns
+/// from the begin of the round or burst. Between the paths of `semaphore` and `switch` other time
+/// passes: if the stall fell into that, an earlier moment of the turn is tried.
 type Stalled = (&'static str, &'static str, i64);
 
 const STALLS: [Stalled; 9] = [
@@ -73,7 +73,7 @@ fn a_stall_within_a_path_is_named() {
     }
 }
 
-/// Each sample that a stall fell into is explained by it; returns the paths.
+/// Checks that each sample that a stall fell into is explained by it; returns the paths.
 fn check_stalls(scratch: &Scratch, run: &Value) -> Vec<String> {
     let recordings = run["recordings"].as_array().unwrap().iter();
     let stalled = recordings.filter(|one| one["findings"]["stalled_sample"].is_object());
@@ -109,7 +109,7 @@ fn check_stalls(scratch: &Scratch, run: &Value) -> Vec<String> {
     stalled.iter().map(check).collect()
 }
 
-/// `told` is how long the stall was, as it says itself.
+/// Checks a stalled sample; `told` is the length of the stall by its own account.
 fn check_stall(sample: &Value, told: i64) {
     let story = &sample["story"];
     let culprit = story["culprit"].as_u64();
@@ -170,8 +170,8 @@ fn the_parts_of_each_sample_add_up_and_what_they_are_is_known() {
     }
 }
 
-/// A handover is a call, the way back of another thread, and its reading of the clock; a gap
-/// is what is between leaving user space and coming back.
+/// Checks the stages. A handover is a call, the way back of another thread, and its reading of the
+/// clock; a gap is the time between leaving user space and coming back.
 fn check_stages(sample: &Value) {
     let parts = sample["story"]["parts"].as_array().unwrap();
     let of = |name: &str| -> Vec<&str> {
@@ -199,8 +199,8 @@ fn check_stages(sample: &Value) {
     }
 }
 
-/// The medium thread works for 500 µs, the moment between included in which it is woken and
-/// waits for the CPU no more; with a remedy it does not run.
+/// Checks that the medium thread works for 500 µs, including the moment between in which it is
+/// woken and no longer waits for the CPU; with a remedy it does not run.
 fn check_inversion(sample: &Value, variant: &str) {
     let story = &sample["story"];
     let parts = story["parts"].as_array().unwrap();

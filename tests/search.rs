@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual search`: what grows is seen to, the same seed finds the same, and a program that
-//! ends its guest costs nobody else anything.
+//! `punctual search`: it notices growth, the same seed finds the same, and a program that ends its
+//! guest costs the others nothing.
 
 use std::fs;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn a_list_twice_as_long_is_walked_twice_as_long() {
     );
 }
 
-/// Somebody who has nothing of Punctual compiles the program, and it does the same.
+/// A user without Punctual compiles the program, and it does the same.
 #[test]
 fn a_program_in_c_does_what_it_does_here() {
     let scratch = Scratch::new();
@@ -106,7 +106,7 @@ fn a_program_in_c_does_what_it_does_here() {
     assert!((there - here).abs() * 20 < here, "{there} {here}");
 }
 
-/// A sample that is aimed comes as late as the list is long, and those that are drawn do not.
+/// An aimed sample is as late as the list is long, and the drawn ones are not.
 #[test]
 fn a_stretch_is_proved_by_a_sample() {
     let scratch = Scratch::new();
@@ -140,8 +140,8 @@ const SQUARE: &str = "[[call]]\nname = \"open-quadratic\"\ndoes = \"\"\nsyscall 
     [[call]]\nname = \"square\"\ndoes = \"\"\nsyscall = \"ioctl\"\n\
     args = [\"#quadratic\", 1, \"size\"]\nsize = [1, 1024]\ntimes = [1, 16]\n";
 
-/// A call that grows with the square of its argument is found among all others, made short, its
-/// growth named, and a sample is as late.
+/// A call that grows with the square of its argument is found among all others and shortened, its
+/// growth is named, and a sample is as late.
 #[test]
 fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     let scratch = Scratch::with_new_cache();
@@ -220,8 +220,8 @@ fn the_same_seed_finds_the_same() {
     assert_has(&ended.stderr, &["has another search"]);
 }
 
-/// What was tried before Ctrl-C is in its directory, and the same command goes on: it finds what a
-/// search does that nobody has interrupted.
+/// The candidates tried before Ctrl-C are in its directory, and the same command continues: it
+/// finds what an uninterrupted search finds.
 #[test]
 fn a_search_goes_on_where_it_was_ended() {
     let scratch = Scratch::new();

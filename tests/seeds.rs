@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The seed moves every probe, or the probe's page says why nothing in it can.
+//! The seed affects every probe, or the probe's page says why it cannot.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use punctual_tests::Scratch;
 use serde_json::Value;
 
-/// What a page says of a probe that no seed moves.
+/// The sentence on the page of a probe that no seed affects.
 const UNMOVED: &str = "The seed does not move this probe";
 
 /// The probes, each with parameters that make it short.
@@ -43,12 +43,12 @@ const SHORT: [(&str, &str); 20] = [
     ("wake", "samples = 50\nby = [\"pipe\"]"),
 ];
 
-/// Those that are tried each time, one of each kind: the others with `PUNCTUAL_LONG=1`.
+/// The probes that are tried each time, one of each kind: the others with `PUNCTUAL_LONG=1`.
 const OFTEN: [&str; 8] = [
     "clock", "image", "irq", "mutex", "noise", "switch", "timer", "wake",
 ];
 
-/// What the target found in the probe as the first and only step: no other step's end moves it.
+/// The recordings of the probe as the first and only step: no other step's end affects it.
 fn recordings(scratch: &Scratch, probe: &str, parameters: &str) -> Vec<Value> {
     let network = probe == "packet";
     let suite = format!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual serve`: what it shows, to whom, and what it withstands. The pages are looked at in
-//! `browser.rs`.
+//! `punctual serve`: its pages, its access control, and its robustness. `browser.rs` tests how the
+//! pages look.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A measurement that is too long for one run: shared by several, interrupted, gone on with.
+//! A measurement that is too long for one run: shared by several, interrupted, resumed.
 
 use std::process::Stdio;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording's length does not change what it takes: no probe, no store and no page needs
-//! more memory for it than is told. Sizes only; how long it takes is a bench's.
+//! A recording's length does not change its cost: no probe, no store and no page needs more memory
+//! for it than documented. This tests sizes only; durations are for benchmarks.
 
 use std::process::Command;
 
 use punctual_tests::{Ended, Scratch, long, programs};
 
-/// Runs a command that may have no more than so many MiB of memory, program included.
+/// Runs a command in at most `mib` MiB of memory, including the program.
 fn within(mib: u64, command: &Command) -> Ended {
     let mut shell = Command::new("sh");
     shell.args([

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns on a cluster: a real Slurm on this machine, over loopback, in a directory of the
-//! test's own. A node is killed with its job, the controller and the database are started
-//! again, a file is damaged: each run is there exactly once, with the digest that this machine
-//! gives.
+//! test's own. A node is killed with its job, the controller and the database are restarted, a file
+//! is damaged: each run exists exactly once, with the digest that this machine gives.
 //!
-//! `PUNCTUAL_REPEATS` is how many seeds each of the two kernels has, 8 where it is not set.
-//! `PUNCTUAL_EFFICIENCY` has so many runs of half a minute made, and prints how well the nodes
-//! were used, by the tasks and by Slurm's own account.
+//! `PUNCTUAL_REPEATS` is the number of seeds of each of the two kernels, 8 by default.
+//! `PUNCTUAL_EFFICIENCY` makes this many runs of half a minute, and prints how well the nodes were
+//! used, by the tasks and by Slurm's own account.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -107,7 +106,7 @@ impl Cluster {
         done(Command::new("/usr/sbin/slurmctld").arg("-f").arg(conf));
     }
 
-    /// What a program of Slurm's prints; nothing while the controller is away.
+    /// The output of a program of Slurm's; nothing while the controller is away.
     fn asked(&self, program: &str, arguments: &[&str]) -> String {
         let mut command = Command::new(program);
         command
@@ -127,7 +126,7 @@ impl Cluster {
         until("it has ended", || !is_alive(pid));
     }
 
-    /// Kills a node as a loss of power would: its daemon, and all that it has begun.
+    /// Kills a node like a power failure: its daemon, and everything that it has started.
     fn lose(&self, node: &str) {
         self.kill(node, Signal::KILL);
         let word = format!("SLURMD_NODENAME={node}\0");
@@ -159,7 +158,7 @@ fn done(command: &mut Command) {
     assert_eq!(ended.status, Some(0), "{command:?}: {}", ended.stderr);
 }
 
-/// That a process has ended already is no error.
+/// Sends a signal. It is no error if the process has ended already.
 fn send(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     _ = kill_process(pid.expect("a process"), signal);
@@ -284,7 +283,8 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     assert_eq!(finished(&scratch, &in_store), all);
 }
 
-/// Each node searches with a seed of its own, by an array of jobs; what they find is one search.
+/// Each node searches with a seed of its own, by an array of jobs; their findings become one
+/// search.
 #[test]
 fn searches_of_a_cluster_become_one() {
     if !has_slurm() {
@@ -375,7 +375,7 @@ fn searches_of_a_cluster_become_one() {
     assert_has(&ended.stderr, &["its kernel is \"debian-6.12\""]);
 }
 
-/// The words that have a cluster carry a campaign out.
+/// The words that make a cluster carry a campaign out.
 fn on_slurm<'a>(campaign: &'a str, shared: &'a str) -> [&'a str; 8] {
     [
         "campaign",
@@ -389,7 +389,7 @@ fn on_slurm<'a>(campaign: &'a str, shared: &'a str) -> [&'a str; 8] {
     ]
 }
 
-/// A result that somebody has damaged is delivered again.
+/// Damages the results, which are then delivered again.
 fn damage_results(shared: &Path) {
     for task in fs::read_dir(shared.join("tasks")).expect("tasks") {
         let task = task.expect("an entry").path();
@@ -401,7 +401,7 @@ fn damage_results(shared: &Path) {
     }
 }
 
-/// Nothing is asserted about how long anything takes; what is printed is for people.
+/// Nothing here asserts any duration; the output is for people.
 #[test]
 fn how_well_nodes_are_used() {
     let runs = number("PUNCTUAL_EFFICIENCY", 0);
@@ -437,13 +437,13 @@ fn how_well_nodes_are_used() {
     );
 }
 
-/// Whether a cluster can be started here, and jobs be put.
+/// Returns true if a cluster can be started here, and jobs submitted.
 fn has_slurm() -> bool {
     let daemons = ["slurmctld", "slurmd", "munged"];
     root() && daemons.iter().all(|name| has(name)) && program("sbatch")
 }
 
-/// Whether a daemon of Debian's packages is installed.
+/// Returns true if a daemon of Debian's packages is installed.
 fn has(name: &str) -> bool {
     let is_there = Path::new("/usr/sbin").join(name).is_file();
     if !is_there {

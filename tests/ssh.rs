@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A board that `ssh` reaches: this machine, behind a real sshd of its own.
+//! A board that `ssh` reaches: this machine, behind a real sshd of the test's own.
 //!
-//! `PUNCTUAL_REPEATS` is how often the connection is cut, 5 where it is not set. Nothing here
-//! asserts how long anything took.
+//! `PUNCTUAL_REPEATS` is the number of times that the connection is cut, 5 by default. Nothing here
+//! asserts any duration.
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 const SSHD: &str = "/usr/sbin/sshd";
 
-/// A board: an sshd, its keys, and where the target is put.
+/// A board: an sshd, its keys, and the directory of the target.
 struct Board {
     _alone: MutexGuard<'static, ()>,
     scratch: Scratch,
@@ -31,7 +31,7 @@ struct Board {
     sshd: Child,
 }
 
-/// One run at a time measures on a machine.
+/// Locks the machine: one run at a time measures on it.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -47,7 +47,7 @@ fn key(path: &Path) {
 }
 
 impl Board {
-    /// One that is this machine; `None`, and the test is skipped, where it cannot be.
+    /// Makes this machine a board. `None` if that is not possible; the test is then skipped.
     fn new(sshd_config: &str) -> Option<Self> {
         let programs = ["ssh", "ssh-keygen"]
             .into_iter()
@@ -106,7 +106,7 @@ impl Board {
         fs::read_to_string(self.scratch.path("sshd.log")).unwrap_or_default()
     }
 
-    /// What the user's configuration says of the board.
+    /// Writes the user's configuration for the board.
     fn write_ssh_config(&self, key: &str) {
         let path = |name: &str| self.scratch.path(name).to_string_lossy().into_owned();
         let host_key = fs::read_to_string(self.scratch.path("host_key.pub")).unwrap();
@@ -122,7 +122,7 @@ impl Board {
         self.scratch.file("ssh_config", config);
     }
 
-    /// Where the target and its jobs are.
+    /// The directory of the target and its jobs.
     fn directory(&self) -> PathBuf {
         self.scratch.path("board")
     }
@@ -138,7 +138,7 @@ impl Board {
         command
     }
 
-    /// `punctual run` of so many samples, one each millisecond, in `scratch`.
+    /// `punctual run` with this many samples, one each millisecond, in `scratch`.
     fn timer(&self, scratch: &Scratch, samples: u64, more: &[&str]) -> Command {
         let (bench, samples) = (self.bench(), format!("samples={samples}"));
         let fixed = ["run", "--probe", "timer", "-p", &samples, "-p", "cpus=[0]"];
@@ -146,7 +146,7 @@ impl Board {
         self.command(scratch, &[&fixed[..], &bench, more].concat())
     }
 
-    /// The same, begun.
+    /// Begins it.
     fn begin(&self, samples: u64, more: &[&str]) -> Child {
         let mut command = self.timer(&self.scratch, samples, more);
         let stderr = File::create(self.scratch.path("stderr")).unwrap();
@@ -158,7 +158,7 @@ impl Board {
         fs::read_to_string(self.scratch.path("stderr")).unwrap_or_default()
     }
 
-    /// All runs that the store has, by their numbers.
+    /// All runs in the store, by their numbers.
     fn runs(&self) -> Vec<Value> {
         let listed = |id: &String| self.scratch.run(&["show", id, "--json", "--raw"]);
         let ids: Vec<String> = (1..).map(|number| format!("r{number}")).take(9).collect();
@@ -188,7 +188,7 @@ impl Board {
         found
     }
 
-    /// Kills what serves the connections; the jobs are no part of that.
+    /// Kills the processes that serve the connections; the jobs are not among them.
     fn cut(&self) -> usize {
         let below = descendants(self.sshd.id()).into_iter();
         let serving: Vec<u32> = below
@@ -201,7 +201,7 @@ impl Board {
         serving.len()
     }
 
-    /// Nothing but the target is left there.
+    /// Checks that nothing but the target is left there.
     fn assert_clean(&self) {
         let names = fs::read_dir(self.directory()).unwrap().flatten();
         let names: Vec<String> = names
@@ -225,7 +225,7 @@ fn send(pid: u32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), signal);
 }
 
-/// A run in which each sample was taken, and stands once.
+/// Checks that each sample of a run was taken, and is stored once.
 fn assert_whole(run: &Value, samples: u64) {
     assert_eq!(run["state"], "finished", "{}", run["error"]);
     let recordings = run["recordings"].as_array().unwrap();
@@ -383,7 +383,7 @@ fn a_target_that_is_killed_is_said_to_be() {
     board.assert_clean();
 }
 
-/// `tick` lets threads of real-time priority run without a break, and turns that back.
+/// `tick` lets threads of real-time priority run without a break, and restores that setting.
 #[test]
 fn no_setting_of_a_board_stays_changed_whoever_is_gone() {
     if !punctual_skip::host() {
@@ -543,8 +543,7 @@ fn a_board_gets_the_target_of_its_own_architecture() {
     }
 }
 
-/// A board of which `uname` says that it is another machine, and the directory with that
-/// program.
+/// A board whose `uname` reports another machine, and the directory with that program.
 fn board_that_says(machine: &str) -> Option<(Board, Scratch)> {
     let fake = Scratch::new();
     let uname = fake.file(
@@ -557,7 +556,7 @@ fn board_that_says(machine: &str) -> Option<(Board, Scratch)> {
     Some((Board::new(&path)?, fake))
 }
 
-/// A file system of its own on the board's directory.
+/// A file system of its own, mounted on the board's directory.
 struct Mounted(PathBuf);
 
 impl Mounted {

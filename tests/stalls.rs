@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of stalls × probes: a delay of 500 µs is found as 500 µs by each probe that it
-//! can delay, and moves no other.
+//! The table of stalls × probes: each probe that a delay of 500 µs can affect finds 500 µs, and no
+//! other probe is affected.
 //!
-//! `docs/method/stalls.md` has the table with its numbers, and says where the rest comes from.
+//! `docs/method/stalls.md` has the table with its numbers, and explains the remainder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,12 +11,12 @@ use std::path::Path;
 use punctual_tests::{Scratch, finding, runs};
 use serde_json::Value;
 
-/// How far a value may be from what is expected, in ns: some paths are longer, some shorter
-/// beside a stall, by up to 3,040 instructions; and where the clock tick falls into the stall,
-/// it is served at its end, which takes 3 to 6 µs.
+/// The allowed distance from the expected value, in ns. Some paths are longer, some shorter beside
+/// a stall, by up to 3,040 instructions. If the clock tick falls into the stall, it is served at
+/// its end, which takes 3 to 6 µs.
 const ALLOWANCE_NS: i64 = 9_000;
 
-/// Whether a stall of this kind holds up this stage of this probe on this subject.
+/// Returns true if a stall of this kind holds up this stage of this probe on this subject.
 fn delays(kind: &str, stage: &str, subject: &str) -> bool {
     let rt = subject == "rt";
     // On PREEMPT_RT a soft interrupt is a thread, of a low priority.
@@ -43,7 +43,7 @@ fn delays(kind: &str, stage: &str, subject: &str) -> bool {
     }
 }
 
-/// The sample in the middle of those that no stall has touched.
+/// The median sample, which no stall has touched.
 fn usual(recording: &Value) -> i64 {
     recording["quantiles"]["0.5"].as_i64().unwrap()
 }
@@ -104,8 +104,8 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
     }
 }
 
-/// The probes into whose paths a stall comes as a hard interrupt, and the stages that it must
-/// hit; behind the first round of a burst it hits whichever it meets.
+/// The probes into whose paths a stall comes as a hard interrupt, and the stages that it must hit.
+/// After the first round of a burst it hits any stage.
 const WITHIN: [&str; 5] = ["eventfd", "mutex", "semaphore", "switch", "tick"];
 const STAGES_WITHIN: [&str; 7] = [
     "eventfd reader",
@@ -117,8 +117,8 @@ const STAGES_WITHIN: [&str; 7] = [
     "tick",
 ];
 
-/// Paths between which other time goes by, with their probes' parameters, the sample and the
-/// moment of the stall.
+/// Paths between which other time passes, with their probes' parameters, the sample and the moment
+/// of the stall.
 const BETWEEN: [(&str, &str, u32, i64); 6] = [
     ("eventfd reader", "samples = 40", 20, 2_000),
     ("mutex acquire first", "ticks = 4", 2, 5_000),
@@ -128,8 +128,8 @@ const BETWEEN: [(&str, &str, u32, i64); 6] = [
     ("switch N=10", "threads = [10]\nticks = 4", 2, 980_000),
 ];
 
-/// Where all moments of the suite fell between the paths of a probe, which differs between two
-/// builds of the target, other moments are tried.
+/// Tries other moments if all moments of the suite fell between the paths of a probe, which differs
+/// between two builds of the target.
 fn try_again(scratch: &Scratch, subject: &str, found: &mut BTreeSet<String>) {
     const MOMENTS: i64 = 12;
     const APART: i64 = 1_150;
@@ -160,9 +160,9 @@ fn try_again(scratch: &Scratch, subject: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The stage, if the stall was in it: then all of it is in one sample, and besides only what
-/// an interrupt takes that comes and goes, and the clock tick and its soft interrupts where
-/// that fell due meanwhile. A stage that was not hit has no sample of that length.
+/// The stage, if the stall was in it. All of the stall is then in one sample, with nothing else but
+/// the time of an interrupt that comes and goes, and of the clock tick and its soft interrupts if
+/// they fell due meanwhile. A stage that was not hit has no sample of that length.
 fn check_within(recording: &Value, subject: &str, stage: &str) -> Option<String> {
     const INTERRUPT_NS: std::ops::Range<i64> = 900..20_000;
     let max = recording["max"].as_i64();

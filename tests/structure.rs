@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The structure of the crates: which file uses which. Files that use each other in a circle can
-//! only be understood together.
+//! The structure of the crates: the uses of files by each other. Files that use each other in a
+//! circle can only be understood together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,13 +9,13 @@ use std::path::Path;
 use punctual_tests::markdown::root;
 use syn::visit::{self, Visit};
 
-/// No circle has more files. Those that there are: errors beside what they tell of, and the probes
-/// beside the session that runs them.
+/// The most files in a circle. The present circles are errors beside the things that they report,
+/// and the probes beside the session that runs them.
 const LARGEST: usize = 8;
 
 /// A module's path within its crate: `gate`, `figures`; empty for the crate itself.
 type Module = Vec<String>;
-/// Which modules each module uses.
+/// The modules that each module uses.
 type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
 /// The paths that a file names, from the crate's root on.
@@ -87,7 +87,7 @@ impl<'ast> Visit<'ast> for Named {
     }
 }
 
-/// Which module of a crate uses which.
+/// Finds the modules that each module of a crate uses.
 fn uses(source: &Path) -> Uses {
     let mut texts = BTreeMap::new();
     read(source, &Module::new(), &mut texts);
@@ -141,7 +141,7 @@ fn reached(uses: &Uses) -> Uses {
     all.collect()
 }
 
-/// The circles: modules each of which uses all others, most of them by way of others.
+/// The circles: sets of modules each of which uses all others, mostly by way of others.
 fn circles(uses: &Uses) -> BTreeSet<BTreeSet<Module>> {
     let reached = reached(uses);
     let round = |module: &Module| {

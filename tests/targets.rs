@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The targets for boards of other architectures: what `./build --targets` makes of them, and
-//! that they measure, as programs of QEMU's user emulation.
+//! The targets for boards of other architectures: the results of `./build --targets`, and
+//! measurements with them as programs of QEMU's user emulation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use punctual_model::frame::Decoder;
 use punctual_model::{Nanos, Record};
 use punctual_tests::{Ended, Scratch, assert_has, programs, sized};
 
-/// A board may have little room.
+/// The largest program, in bytes: a board may have little room.
 const LARGEST: u64 = 4_000_000;
 
 /// An architecture's name, its number in ELF (`e_machine`), whether its words have 64 bits, and
@@ -23,12 +23,12 @@ const MACHINES: [(&str, usize, bool, &str); 3] = [
     ("riscv64", 243, true, "qemu-riscv64"),
 ];
 
-/// Those that `./test` builds: the first, or with `PUNCTUAL_LONG=1` all.
+/// The machines that `./test` builds for: the first, or with `PUNCTUAL_LONG=1` all.
 fn machines() -> impl Iterator<Item = (&'static str, usize, bool, &'static str)> {
     MACHINES.into_iter().take(sized(1, MACHINES.len()))
 }
 
-/// What can be measured there: the emulation's own threads keep a process from forking.
+/// The measurements that work there: the emulation's own threads keep a process from forking.
 const PLAN: &str = r#"
 [[step]]
 probe = "clock"
@@ -103,7 +103,7 @@ fn each_target_is_one_small_static_program() {
     }
 }
 
-/// All that the target says there, from the plan to the end.
+/// All output of the target there, from the plan to the end.
 fn measure(emulator: &str, target: &Path) -> Vec<Record> {
     let scratch = Scratch::new();
     let plan = scratch.file("plan.toml", PLAN);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's own tracer, read when a sample is above a limit: stalls of known length are
-//! named, and what cannot be had says why.
+//! The kernel's own tracer, read when a sample is above a limit: stalls of known length are named,
+//! and anything unavailable has a reason.
 
 use punctual_model::frame::Decoder;
 use punctual_model::{Fact, Facts, Record};
 use punctual_tests::{Scratch, finding, has_fair_qemu, schema};
 use serde_json::Value;
 
-/// The stalls of a sample of `timer`, each in a step of its own, and what the events tell of
-/// them: the stage, the cause, and the function.
+/// The stalls of a sample of `timer`, each in a step of its own, and the answer of the events for
+/// each: the stage, the cause, and the function.
 const STALLS: [(&str, [&str; 3]); 3] = [
     ("irqs-off", ["interrupt", "interrupt", "irq_work"]),
     ("raw-spinlock", ["switch", "spinning lock", "stall_run"]),
@@ -34,7 +34,7 @@ fn stalls() -> String {
     )
 }
 
-/// The culprit of a capture: its stage, its cause, its function, and for how long it held.
+/// The culprit of a capture: its stage, its cause, its function, and the time for which it held.
 fn culprit(capture: &Value) -> ([&str; 3], i64) {
     let story = &capture["story"];
     let number = story["culprit"]
@@ -104,8 +104,8 @@ fn a_stall_of_known_length_is_named_by_the_events_and_runs_stay_repeatable() {
     );
 }
 
-/// A process has interrupts off in a function of its own: what the interrupt comes to at last is
-/// the release, and its stack has the function.
+/// A process has interrupts off in a function of its own: the interrupt finally leads to the
+/// release, and its stack has the function.
 #[test]
 fn interrupts_off_in_a_process_are_told_by_the_function_that_has_them_off() {
     const MASKED: &str = "modules = [\"backfire\", \"pulse\", \"stall\"]\n[load.masked]\nsummary = \"\"\n\
@@ -126,8 +126,8 @@ fn interrupts_off_in_a_process_are_told_by_the_function_that_has_them_off() {
     }
 }
 
-/// A thread that never sleeps is told what came in between two of its readings; and behind a
-/// step nothing of its tracer is left.
+/// A thread that never sleeps learns what came in between two of its readings; and after a step
+/// nothing of its tracer is left.
 #[test]
 fn an_interruption_is_named_and_the_tracer_goes_with_its_step() {
     const GONE: &str = "mkdir /t && mount -t tracefs none /t && [ -z \"$(ls /t/instances)\" ]";
@@ -227,7 +227,7 @@ fn a_tracer_that_the_kernel_lacks_is_not_had_and_the_record_says_so() {
     );
 }
 
-/// What `osnoise` and `wakeup_rt` know of the same stall: the thread, and the time.
+/// The findings of `osnoise` and `wakeup_rt` for the same stall: the thread, and the time.
 #[test]
 fn tracers_of_the_rt_kernel_are_read_too() {
     let scratch = Scratch::new();
@@ -305,9 +305,9 @@ fn the_command_sets_tracers_beside_the_scope() {
     assert!(caught > 0 && counted == caught as u64, "{events:#}");
 }
 
-/// What `--hwlat` asks for: the kernel's tracer `hwlat` before a run and after it. A guest of one
-/// CPU has nothing below its kernel that could take time from it. One of two has: the turns of
-/// the other CPU.
+/// `--hwlat` asks for the kernel's tracer `hwlat` before a run and after it. A guest of one CPU has
+/// nothing below its kernel that could take time from it. A guest of two has: the turns of the
+/// other CPU.
 #[test]
 fn the_longest_gap_of_the_hardware_is_a_fact_of_the_run() {
     // The target runs a plan of its own within the guest.

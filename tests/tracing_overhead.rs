@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the time stamps cost is known: what is corrected by it is the instructions between
+//! The cost of the time stamps is known: the correction for it equals the instructions between
 //! them, to a nanosecond of virtual time.
 
 use punctual_tests::Scratch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often verdicts on real subjects are what they must be: tables for `docs/JUDGE.md`.
+//! Measures how often verdicts on real subjects are as they must be: tables for `docs/JUDGE.md`.
 //!
 //! - `same`: a subject against itself is not separated, and with the same seeds identical;
 //! - `different`: `none` against RT is separated on every latency row under load;
@@ -53,10 +53,10 @@ fn all(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Runs of each side of a comparison.
+/// The number of runs on each side of a comparison.
 const RUNS: usize = 5;
 
-/// A subject against itself: with other seeds, then with the same.
+/// A subject against itself: first with other seeds, then with the same.
 fn same(scratch: &Scratch) -> Result<()> {
     let subject = |name: &str| {
         format!(
@@ -142,11 +142,11 @@ fn different(scratch: &Scratch) -> Result<()> {
     Ok(())
 }
 
-/// What a stall takes, and what is late.
+/// The length of a stall, and the latency from which on a sample is late.
 const STALL_NS: f64 = 300_000.0;
 const LATE_NS: f64 = 50_000.0;
 
-/// Of so many samples one meets a stall; how many samples a run takes.
+/// The number of samples of which one meets a stall, and the number of samples in a run.
 const RATES: [(u32, u64); 3] = [(100, 5_000), (1_000, 20_000), (10_000, 100_000)];
 
 /// Stalls at random moments, each as likely to begin at any moment between two samples: a
@@ -205,7 +205,7 @@ fn rates(scratch: &Scratch) -> Result<()> {
     Ok(())
 }
 
-/// A suite in which one sample of so many is late.
+/// A suite in which one sample of `one_in` is late.
 fn injected(one_in: u32, samples: u64) -> String {
     // From one stall to the next, on the average: 254 µs of it make a sample late. RANDOM is
     // below 32,768; the shell takes a while itself.

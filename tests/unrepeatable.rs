@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The scope explains what came out, or says why it cannot; and nothing is lost either way.
+//! The scope explains the outcome, or says why it cannot; and nothing is lost either way.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use punctual_store::{End, Store};
 use punctual_tests::{Ended, Scratch, explained, programs, user_cache};
 use serde_json::Value;
 
-/// The worst sample of a run is explained; it is the run's worst.
+/// Checks that the worst sample of a run is explained; it is the run's worst.
 fn explain(scratch: &Scratch, run: &str) {
     let explained = explained::explain(scratch, &[run]);
     let shown = scratch.run(&["show", run, "--json"]);
@@ -28,12 +28,12 @@ fn one_run(scratch: &Scratch) {
     scratch.measure(&[&suite(scratch)]);
 }
 
-/// What cannot be done.
+/// Checks that a command reports something impossible.
 fn refused(ended: &Ended, words: &[&str]) {
     told(ended, 1, words);
 }
 
-/// What is asked for and is not there.
+/// Checks that a command reports something missing.
 fn not_there(ended: &Ended, words: &[&str]) {
     told(ended, 2, words);
 }
@@ -105,7 +105,7 @@ fn a_guest_that_is_gone_from_the_cache_is_named() {
     assert!(user_cache().is_dir());
 }
 
-/// Stores the first run once more, changed; returns its name.
+/// Stores the first run once more, with a change; returns its name.
 fn stored_anew(scratch: &Scratch, change: impl FnOnce(&mut Run)) -> String {
     let store = Store::open(&scratch.path("data/punctual/runs.db")).expect("the store");
     let mut run = store.load("r1").expect("the run");
@@ -143,7 +143,7 @@ fn a_run_that_comes_out_otherwise_is_not_explained() {
     refused(&scratch.run(&["survey", id]), &["is not what comes out"]);
 }
 
-/// What could not be measured is a part of what came out.
+/// A measurement that was not possible is a part of the outcome.
 #[test]
 fn a_run_that_lacked_something_else_is_not_surveyed() {
     let scratch = Scratch::new();
@@ -200,7 +200,7 @@ fn a_run_of_another_program_revision_is_repeated_with_its_own_program() {
     explain(&scratch, "r3");
 }
 
-/// A run with another target.
+/// Makes a run with another target.
 fn run_with(scratch: &Scratch, target: &[u8]) {
     let path = scratch.file("punctual-target", target);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -210,7 +210,7 @@ fn run_with(scratch: &Scratch, target: &[u8]) {
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
 }
 
-/// With a plain `nop` of the same length in each marker's place.
+/// Replaces each marker with a plain `nop` of the same length.
 fn without_markers(mut target: Vec<u8>) -> Vec<u8> {
     const NOP: [u8; 3] = [0x0f, 0x1f, 0x80];
     let is_marker = |at: &usize| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The wire: frames between two cards of a guest are as repeatable as all else, and each is
+//! The wire: frames between two cards of a guest are as repeatable as everything else, and each is
 //! explained.
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
@@ -11,8 +11,8 @@ use crate::many_cpus::on_one_cpu;
 const SAMPLES: [u64; 7] = [100, 100, 100, 50, 50, 100, 50];
 const STALL_US: i64 = 300;
 
-/// Idle, with a stall of known length, loaded, UDP and TCP there and back, beside other frames
-/// on the same card, and answered by the kernel.
+/// Steps: idle, with a stall of known length, loaded, UDP and TCP there and back, beside other
+/// frames on the same card, and answered by the kernel.
 const STEPS: &str = "network = true\nmodules = [\"stall\"]\n\
     [[step]]\nprobe = \"packet\"\nsamples = 100\n\
     [[step]]\nprobe = \"packet\"\nsamples = 100\n\
@@ -62,7 +62,8 @@ fn frames_over_the_wire_are_repeatable_and_explained() {
     no_arrivals_are_told(&scratch, first[0]["id"].as_str().unwrap());
 }
 
-/// A frame comes when it is sent, and not when a timer is due.
+/// Checks that no arrivals are reported: a frame comes when it is sent, and not when a timer is
+/// due.
 fn no_arrivals_are_told(scratch: &Scratch, run: &str) {
     let ended = scratch.run(&["arrivals", run, "--aim", "1", "--quiet"]);
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
@@ -103,7 +104,8 @@ fn figure(recording: &Value, name: &str) -> i64 {
     number(&recording[name])
 }
 
-/// Parts add up to the nanosecond, stage by stage; what stalled a frame is named.
+/// Checks that parts add up to the nanosecond, stage by stage, and that the stall of a frame is
+/// named.
 fn check_stories(scratch: &Scratch, run: &Value) {
     let of_load = |load: &str, worst: &str| {
         let wanted = ["--load", load, "--worst", worst];
@@ -133,7 +135,7 @@ fn check_stories(scratch: &Scratch, run: &Value) {
     assert_eq!(culprit["main"]["function"], "stall_irqs_off [stall]");
 }
 
-/// The stages that a sample went through, each once for a stretch of it.
+/// The stages that a sample went through, each once per stretch.
 fn stages_of(sample: &Value) -> Vec<&str> {
     let parts = sample["story"]["parts"].as_array().unwrap();
     let stages = parts.iter().map(|part| part["stage"].as_str().unwrap());

@@ -53,6 +53,7 @@ pub const TARGETS: &[Target] = &[
     targets::doctor::MACHINE,
     targets::scope::CLOCK,
     targets::scope::KALLSYMS,
+    targets::scope::LINES,
     targets::scope::PASTED,
     targets::published::CLAIMS,
     targets::published::PUBLISHED,
@@ -65,4 +66,5 @@ pub const TARGETS: &[Target] = &[
     targets::serve::QUERY,
     targets::store::STORED,
     targets::exchange::EXPORT,
+    targets::exchange::WITNESS,
 ];

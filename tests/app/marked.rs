@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Twenty cycles that are marked, of which the eighth takes longer: see `marked.c`.
+//! Twenty marked cycles, the eighth of which takes longer: see `marked.c`.
 
 #[path = "../../include/punctual.rs"]
 mod punctual;

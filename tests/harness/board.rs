@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A board without a board: a guest of QEMU in real time, with an ssh server on loopback and a
-//! disk that stays what it is when the power is pulled. `tools/board-guest` makes it.
+//! A stand-in for a board: a guest of QEMU in real time, with an ssh server on loopback and a disk
+//! that keeps its content when the power is pulled. `tools/board-guest` makes it.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -13,10 +13,10 @@ use punctual_runner::Companion;
 
 use crate::{Ended, Scratch, programs, until};
 
-/// Where the target and its jobs are there: on the disk.
+/// The directory of the target and its jobs there, on the disk.
 pub const DIRECTORY: &str = "/data/punctual";
 
-/// What Debian calls a processor.
+/// Debian's name for a processor.
 fn debian(processor: Processor) -> &'static str {
     match processor {
         Processor::OfGuests(architecture) => architecture.debian(),
@@ -52,26 +52,26 @@ pub struct Board {
     /// The workstation: its runs, and the board's disk and console.
     pub scratch: Scratch,
     processor: Processor,
-    /// Of its kernel and its initramfs.
+    /// Directory of its kernel and its initramfs.
     parts: String,
     port: u16,
     qemu: Option<Child>,
 }
 
 impl Board {
-    /// A new one with an empty disk, switched on; `None`, and the test is skipped, where it
-    /// cannot be.
+    /// A new board with an empty disk, switched on. `None` if that is not possible; the test is
+    /// then skipped.
     ///
     /// # Panics
-    /// If something of it is here and does not do.
+    /// If a part of it is present and does not work.
     pub fn new(processor: Processor) -> Option<Self> {
         Self::with(processor, &[])
     }
 
-    /// One of x86-64 that can build modules for its kernel, as [`new`](Self::new) makes others.
+    /// A board of x86-64 that can build modules for its kernel, made as in [`new`](Self::new).
     ///
     /// # Panics
-    /// As there.
+    /// As [`new`](Self::new).
     pub fn with_compiler() -> Option<Self> {
         Self::with(Architecture::Amd64.into(), &["compiler"])
     }
@@ -99,7 +99,8 @@ impl Board {
         Some(board)
     }
 
-    /// With whom the workstation may log in; the server makes its own key there.
+    /// Makes the disk, with the key with which the workstation may log in; the server makes its own
+    /// key there.
     fn make_disk(&self) {
         let key = self.word("key");
         well(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &key]));
@@ -155,12 +156,12 @@ impl Board {
         assert!(!has_ended, "{}", self.said());
     }
 
-    /// Whether it is on.
+    /// Returns true if it is on.
     pub fn has_power(&self) -> bool {
         self.qemu.is_some()
     }
 
-    /// Switches it on, and does not wait.
+    /// Switches it on without waiting.
     ///
     /// # Panics
     /// If QEMU does not start.
@@ -214,17 +215,17 @@ impl Board {
         self.qemu = Some(qemu.expect("QEMU starts"));
     }
 
-    /// Pulls the power: nothing there is told, and only the disk stays.
+    /// Pulls the power: nothing there gets a warning, and only the disk survives.
     ///
     /// # Panics
-    /// If there was none.
+    /// If it has no power.
     pub fn pull_power(&mut self) {
         let mut qemu = self.qemu.take().expect("it is on");
         qemu.kill().expect("QEMU is killed");
         qemu.wait().expect("QEMU ends");
     }
 
-    /// What QEMU and the board's console have said.
+    /// The output of QEMU and of the board's console.
     pub fn said(&self) -> String {
         let read = |name| fs::read_to_string(self.scratch.path(name)).unwrap_or_default();
         read("qemu.log") + &read("console")
@@ -234,7 +235,7 @@ impl Board {
         format!("ssh -F {}", self.word("ssh_config"))
     }
 
-    /// What a script there prints; `None` where it fails or the connection does.
+    /// The output of a script there; `None` if the script or the connection fails.
     ///
     /// # Panics
     /// If there is no `ssh`.
@@ -248,13 +249,13 @@ impl Board {
         output.status.success().then_some(output.stdout)
     }
 
-    /// The same as text.
+    /// Like [`Self::bytes`], as text.
     pub fn ask(&self, script: &str) -> Option<String> {
         let bytes = self.bytes(script)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What a script there prints, asked again where the connection is lost.
+    /// The output of a script there; it is run again if the connection is lost.
     ///
     /// # Panics
     /// If there is no answer in ten minutes.
@@ -267,8 +268,8 @@ impl Board {
         answer.unwrap_or_default()
     }
 
-    /// Ends what serves the connections, at the board's end; how many of others that met.
-    /// The server itself goes on.
+    /// Kills the server's processes for connections, at the board's end, and returns the number of
+    /// other connections that this hit. The server itself goes on.
     pub fn kill_sessions(&self) -> u64 {
         // The own one comes last: then nobody hears more.
         let script = "n=0; for p in $(pidof dropbear); do read -r _ _ _ parent _ </proc/$p/stat; \
@@ -277,7 +278,7 @@ impl Board {
         killed.trim().parse().unwrap_or(0)
     }
 
-    /// The word for `--bench`.
+    /// The value for `--bench`.
     pub fn bench() -> String {
         format!("ssh:board:{DIRECTORY}")
     }
@@ -310,8 +311,8 @@ fn has_target(processor: Processor) -> bool {
     is_built
 }
 
-/// The directory of its kernel and its initramfs; the test is skipped where Debian's packages
-/// cannot be had.
+/// The directory of its kernel and its initramfs; the test is skipped if Debian's packages are not
+/// available.
 fn parts(processor: Processor, more: &[&str]) -> Option<String> {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/board-guest");
     let made = Ended::of(Command::new(tool).arg(debian(processor)).args(more));

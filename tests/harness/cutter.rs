@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stands between a client and a `PostgreSQL` server, and cuts their connection in the very
-//! moment in which only the server knows whether a transaction was committed.
+//! Stands between a client and a `PostgreSQL` server, and cuts their connection at the very moment
+//! at which only the server knows whether a transaction was committed.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,15 +10,15 @@ use std::thread;
 
 use crate::server::USER;
 
-/// What a client sends to commit: a simple query, of the protocol's version 3.
+/// The message with which a client commits: a simple query, of the protocol's version 3.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 
-/// What gets lost of a commit.
+/// The part of a commit that gets lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// The server never hears of it.
+    /// The server never receives it.
     Request,
-    /// The client never hears that it was done.
+    /// The client never learns that it was done.
     Answer,
 }
 
@@ -32,10 +32,10 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// A port before another of the loopback. One connection at a time is carried.
+    /// A port in front of another on the loopback. It carries one connection at a time.
     ///
     /// # Panics
-    /// If no port can be had.
+    /// If no port is available.
     pub fn before(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("its number").port();
@@ -60,13 +60,12 @@ impl Cutter {
         }
     }
 
-    /// The URL of a database, through here.
+    /// The URL of a database, through this port.
     pub fn url(&self, name: &str) -> String {
         format!("postgres://{USER}@localhost:{}/{name}", self.port)
     }
 
-    /// Cuts the connection at its next commit; takes no other until it may
-    /// [go on](Self::go_on).
+    /// Cuts the connection at its next commit; accepts no other until told to [go on](Self::go_on).
     pub fn cut(&self, cut: Cut) {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(cut);
     }
@@ -74,12 +73,12 @@ impl Cutter {
     /// Waits until the connection is cut.
     ///
     /// # Panics
-    /// If it never will be.
+    /// If it never is.
     pub fn wait(&self) {
         self.was_cut.recv().expect("a connection to cut");
     }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     ///
     /// # Panics
     /// If it cannot.
@@ -88,7 +87,7 @@ impl Cutter {
     }
 }
 
-/// Carries a connection's bytes to its end; whether it was cut.
+/// Carries a connection's bytes to its end; returns true if it was cut.
 fn carry(
     mut client: TcpStream,
     mut server: TcpStream,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `punctual explain --json` prints, checked.
+//! Checks the output of `punctual explain --json`.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::{Scratch, schema};
 
-/// What is explained, all well, in the form that its schema describes.
+/// Explains samples, which must succeed, and checks the output against its schema.
 ///
 /// # Panics
-/// If it is not.
+/// If it fails, or does not match.
 pub fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
     let table = scratch.path("parts.csv").display().to_string();
     let words = ["explain", "--quiet", "--json", "--csv", &table];
@@ -42,18 +42,18 @@ pub fn samples(explained: &Value) -> &Vec<Value> {
 /// An integer.
 ///
 /// # Panics
-/// If it is none.
+/// If it is not one.
 pub fn number(value: &Value) -> i64 {
     value
         .as_i64()
         .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// The parts of a sample's story follow one another without a gap, all were watched, and they
-/// add up to its value.
+/// Checks that the parts of a sample's story follow one another without a gap, that all were
+/// watched, and that they add up to its value.
 ///
 /// # Panics
-/// If not.
+/// If they do not.
 pub fn check_sum(sample: &Value) {
     let parts = sample["story"]["parts"].as_array();
     let parts = parts.unwrap_or_else(|| panic!("no parts: {sample:#}"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's kernel of RT with a module that a test builds.
+//! Debian's RT kernel with a module that a test builds.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::process::Command;
 
 use crate::{Ended, KERNELS, Scratch, assert_ends, user_cache};
 
-/// A module of these tests, built for the kernel of RT; `flags` are the compiler's.
+/// Builds a module of these tests for the RT kernel; `flags` are for the compiler.
 ///
 /// # Panics
-/// Where it cannot be built.
+/// If it cannot be built.
 pub fn module(scratch: &Scratch, name: &str, flags: &str) -> String {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let fetched = Scratch::new().run(&["kernel", "fetch", KERNELS[1]]);
@@ -40,10 +40,10 @@ pub fn module(scratch: &Scratch, name: &str, flags: &str) -> String {
         .to_owned()
 }
 
-/// The kernel of RT with a module, under this id.
+/// Adds the RT kernel with a module, under this id.
 ///
 /// # Panics
-/// Where it cannot be added.
+/// If it cannot be added.
 pub fn add_kernel(scratch: &Scratch, id: &str, module: &str) {
     let image = user_cache().join("punctual/kernels").join(KERNELS[1]);
     let image = image.join("vmlinuz");

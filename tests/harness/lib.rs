@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests share: the built programs, in a scratch directory of their own.
+//! Code that the tests share: the built programs, in a scratch directory of their own.
 //!
-//! The programs are those that `./build` makes, not those of `cargo test`: the guest needs
-//! the static target, and determinism is a property of what is shipped. Kernels and booted
-//! guests come from the user's cache, so that they are fetched and booted once.
+//! The programs are those that `./build` makes, not those of `cargo test`: the guest needs the
+//! static target, and determinism is a property of the shipped programs. Kernels and booted guests
+//! come from the user's cache, so that each is fetched or booted only once.
 #![forbid(unsafe_code)]
 
 pub mod board;
@@ -32,7 +32,8 @@ use tempfile::TempDir;
 /// The kernels that the tests run.
 pub const KERNELS: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
-/// A step for each probe but `program`, and `packet` which needs a wire, as short as it can be.
+/// A step for each probe but `program`, and `packet`, which needs a wire; each is as short as it
+/// can be.
 pub const EVERY_PROBE: &str = r#"
 [[step]]
 probe = "footprint"
@@ -94,7 +95,7 @@ samples = 1
 command = "as-published"
 "#;
 
-/// A suite: its name, subjects of the suite `demo` by their names, and all else.
+/// A suite: its name, subjects of the suite `demo` by their names, and the rest of its text.
 ///
 /// # Panics
 /// If `demo` has no such subject.
@@ -111,11 +112,11 @@ pub fn suite(name: &str, subjects: &[&str], rest: &str) -> String {
     format!("name = \"{name}\"\nsummary = \"{name}\"\n{rest}\n{subjects}")
 }
 
-/// The directory of the built programs: those of `./build --tests`, or of `./build` where the
+/// The directory of the built programs: those of `./build --tests`, or those of `./build` if the
 /// tests are optimised, too (`cargo test --release`).
 ///
 /// # Panics
-/// If they are not there.
+/// If they are missing.
 pub fn programs() -> PathBuf {
     let (built, order) = if cfg!(debug_assertions) {
         ("tests", "./build --tests")
@@ -134,7 +135,7 @@ pub fn programs() -> PathBuf {
     directory.canonicalize().expect("the directory is there")
 }
 
-/// Whether this machine has a QEMU for guests with several CPUs; if not, the test is skipped.
+/// Returns true if this machine has a QEMU for guests with several CPUs; if not, skips the test.
 ///
 /// # Panics
 /// If such a guest cannot be run for another reason.
@@ -143,10 +144,10 @@ pub fn has_fair_qemu() -> bool {
     told_fair(*IS_FAIR)
 }
 
-/// The same for the architecture of this kernel, tried anew each time.
+/// Like [`has_fair_qemu`], for the architecture of this kernel, tried anew each time.
 ///
 /// # Panics
-/// If a run fails that could be made.
+/// If a run fails for another reason.
 pub fn has_fair_qemu_for(kernel: &str) -> bool {
     told_fair(is_fair(kernel))
 }
@@ -167,7 +168,7 @@ fn told_fair(is_fair: bool) -> bool {
     is_fair
 }
 
-/// A scratch directory with runs of its own.
+/// A scratch directory with its own runs.
 #[derive(Debug)]
 pub struct Scratch {
     directory: TempDir,
@@ -189,7 +190,7 @@ impl Scratch {
         }
     }
 
-    /// A new one with a cache of its own, in which there are only the kernels.
+    /// A new one with a cache of its own, which holds only the kernels.
     ///
     /// # Panics
     /// If the kernels are not in the user's cache.
@@ -213,7 +214,7 @@ impl Scratch {
         }
     }
 
-    /// Has programs be looked for in this directory, before all others.
+    /// Makes this directory the first in which programs are looked for.
     ///
     /// # Panics
     /// If there is a colon in its name.
@@ -223,12 +224,12 @@ impl Scratch {
         self.path = std::env::join_paths(all).expect("no colon");
     }
 
-    /// A path in it.
+    /// A path in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Writes a file in it; returns its path as a word for a command line.
+    /// Writes a file in the directory; returns its path as a word for a command line.
     ///
     /// # Panics
     /// If it cannot be written.
@@ -238,7 +239,7 @@ impl Scratch {
         path.to_str().expect("a path in UTF-8").to_owned()
     }
 
-    /// Writes a suite as [`suite`] has it; returns its path as a word for a command line.
+    /// Writes a suite, made by [`suite`]; returns its path as a word for a command line.
     ///
     /// # Panics
     /// If it cannot be written.
@@ -254,7 +255,7 @@ impl Scratch {
         command
     }
 
-    /// Has a command keep its runs in the scratch directory.
+    /// Makes a command keep its runs in the scratch directory.
     pub fn prepare(&self, command: &mut Command) {
         command
             .env("PATH", &self.path)
@@ -275,7 +276,7 @@ impl Scratch {
         Ended::of(&mut self.punctual(arguments))
     }
 
-    /// Runs `punctual run … --json`, which must end well, and returns its runs.
+    /// Runs `punctual run … --json`, which must succeed, and returns its runs.
     ///
     /// # Panics
     /// If it does not.
@@ -289,16 +290,16 @@ impl Scratch {
 /// The user's cache directory.
 ///
 /// # Panics
-/// Without a home.
+/// If there is no home.
 pub fn user_cache() -> PathBuf {
     let home = || PathBuf::from(std::env::var_os("HOME").expect("HOME")).join(".cache");
     std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from)
 }
 
-/// The runs in what `--json` prints.
+/// The runs in the output of `--json`.
 ///
 /// # Panics
-/// If it is no JSON of that form.
+/// If it is not JSON of that form.
 pub fn runs(json: &str) -> Vec<Value> {
     let value: Value = serde_json::from_str(json).expect("JSON");
     assert_eq!(value["schema"], "punctual.run/2");
@@ -318,7 +319,7 @@ pub fn finding(recording: &Value, name: &str) -> i64 {
 /// The digests of runs, by subject.
 ///
 /// # Panics
-/// If one has none.
+/// If a run has none.
 pub fn digests(runs: &[Value]) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().expect("text").to_owned();
     let both = |run: &Value| (word(&run["subject"]["name"]), word(&run["digest"]));
@@ -336,17 +337,17 @@ pub fn assert_has(text: &str, parts: &[&str]) {
     }
 }
 
-/// What a program printed, as JSON.
+/// The output of a program, as JSON.
 ///
 /// # Panics
-/// If it is none.
+/// If it is not JSON.
 #[track_caller]
 pub fn json(ended: &Ended) -> Value {
     let text = &ended.stdout;
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}{}", ended.stderr))
 }
 
-/// Fails unless a program ended with this status and said these parts, wherever its lines break.
+/// Fails unless a program ended with this status and printed these parts, wherever its lines break.
 ///
 /// # Panics
 /// If it did not.
@@ -361,11 +362,11 @@ pub fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
 /// A program that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit status; `None` where a signal ended it.
+    /// Exit status; `None` if a signal ended it.
     pub status: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it said.
+    /// Its standard error.
     pub stderr: String,
 }
 
@@ -389,15 +390,15 @@ impl From<Output> for Ended {
     }
 }
 
-/// Works in bursts until it is dropped: whoever runs beside it is interrupted again and again, by
-/// each of three, and still has most of the time.
+/// Works in bursts until it is dropped: a program beside it is interrupted again and again, by each
+/// of three, and still has most of the time.
 #[derive(Debug)]
 pub struct HostLoad {
     busy: Vec<Child>,
 }
 
 impl HostLoad {
-    /// Begins.
+    /// Begins the load.
     ///
     /// # Panics
     /// If there is no `sh`.
@@ -426,15 +427,16 @@ impl Drop for HostLoad {
     }
 }
 
-/// How often something is done: what the environment says, `otherwise` where it says nothing.
+/// The number of repetitions: the one in the environment, or `otherwise` if the variable is not
+/// set.
 ///
 /// # Panics
-/// If it says no number.
+/// If it is not a number.
 pub fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// What is measured: `small`, or with `PUNCTUAL_LONG=1` `full`. That it was small is listed.
+/// Returns `small`, or `full` with `PUNCTUAL_LONG=1`. Lists the test if it was small.
 ///
 /// # Panics
 /// If it cannot be listed.
@@ -446,12 +448,12 @@ pub fn sized<T>(small: T, full: T) -> T {
     }
 }
 
-/// Interrupts measurements until one has kept samples. How much is measured in how long is the
-/// machine's to say: each is left alone for longer than the one before. `interrupt` gets the
+/// Interrupts measurements until one has kept samples. The time that this takes depends on the
+/// machine, so each is left alone for longer than the one before. `interrupt` gets the
 /// measurement's number, from 0, and that time, and returns its run.
 ///
 /// # Panics
-/// If a run is not told to be interrupted, or none has kept samples.
+/// If a run is not reported as interrupted, or none has kept samples.
 pub fn until_samples_are_kept(mut interrupt: impl FnMut(usize, Duration) -> Value) {
     for (number, seconds) in [1, 4, 16, 64].into_iter().enumerate() {
         let run = interrupt(number, Duration::from_secs(seconds));
@@ -464,15 +466,15 @@ pub fn until_samples_are_kept(mut interrupt: impl FnMut(usize, Duration) -> Valu
     panic!("nothing was ever kept");
 }
 
-/// Waits until something is so, however slow the machine.
+/// Waits until a condition holds, however slow the machine.
 ///
 /// # Panics
-/// If it is still not so when ten minutes of waiting are over: `what` was expected.
+/// If it still does not hold after ten minutes of waiting: `what` was expected.
 pub fn until(what: &str, is_so: impl FnMut() -> bool) {
     assert!(is_soon(is_so), "{what}: not within ten minutes");
 }
 
-/// Waits for ten minutes at most until something is so, and says whether it is.
+/// Waits for ten minutes at most until a condition holds; returns true if it does.
 pub fn is_soon(mut is_so: impl FnMut() -> bool) -> bool {
     const PAUSE: Duration = Duration::from_millis(20);
     for _ in 0..30_000 {
@@ -521,8 +523,8 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process is there and has not ended. The first thread of one that becomes another
-/// program ends before the others do.
+/// Returns true if a process exists and has not ended. The first thread of a process that becomes
+/// another program ends before the others do.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // Field 2 is the name, in parentheses; 3 is the state, 20 the number of threads.

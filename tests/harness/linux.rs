@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's source of Linux as a work tree of git, kept with what was built of it.
+//! Debian's Linux source as a git work tree, kept with its build results.
 
 use std::fs;
 use std::path::Path;
@@ -10,16 +10,16 @@ use crate::Ended;
 /// Debian's source of the kernel that the other tests run.
 pub const SOURCE: &str = "linux-source-6.12";
 
-/// A work tree that whoever compiles can read.
+/// A work tree that the compiling user can read.
 pub const TREE: &str = "/var/tmp/punctual-kernel-builds/linux";
 
-/// A kernel of a few hundred files: a minute where Debian's takes ten.
+/// A kernel of a few hundred files: it takes a minute, where Debian's takes ten.
 pub const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small.config");
 
 /// The same for arm64.
 pub const SMALL_ARM64: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small-arm64.config");
 
-/// What git prints in the tree.
+/// The output of git in the tree.
 ///
 /// # Panics
 /// If it fails.
@@ -32,8 +32,8 @@ pub fn git(words: &[&str]) -> String {
     ended.stdout.trim().to_owned()
 }
 
-/// Makes the tree, of which the tag `base` is the first commit, where it is not there; what an
-/// earlier test has left is gone.
+/// Makes the tree if it is missing; the tag `base` is its first commit. Removes what an earlier
+/// test has left.
 ///
 /// # Panics
 /// If it cannot be fetched.
@@ -58,10 +58,10 @@ pub fn tree() {
     git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
 }
 
-/// Puts a text in place of another, which is in a file of the tree once.
+/// Replaces a text that occurs once in a file of the tree.
 ///
 /// # Panics
-/// If it is not.
+/// If it does not occur exactly once.
 pub fn put(file: &str, from: &str, to: &str) {
     let path = Path::new(TREE).join(file);
     let text = fs::read_to_string(&path).expect("a file of the source");

@@ -7,8 +7,8 @@ use punctual_model::run::State;
 use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey, Run, Subject};
 use punctual_store::{End, Store, StoreError};
 
-/// Stores a run with one recording of so many samples, the first `keep` of them raw. The
-/// values are no machine's, but spread like those of one.
+/// Stores a run with one recording of `samples` samples, the first `keep` of them raw. The values
+/// are artificial, but spread like those of a machine.
 pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
     let mut recorder = Recorder::new(keep as usize);
     let mut state = 1_u64;

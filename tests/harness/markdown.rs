@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The project's documents: where they are, and what is code in them.
+//! The project's documents: their files, and the code in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 /// The repository's root.
 ///
 /// # Panics
-/// If it is not there.
+/// If it is missing.
 pub fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     root.canonicalize().expect("the repository")
 }
 
-/// All files of the repository with this extension, sorted; none that were built or are hidden.
+/// All files of the repository with this extension, sorted, except built and hidden ones.
 ///
 /// # Panics
 /// If a directory cannot be read.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs that people's scripts know: ours, and those of rt-tests; and what is alike in
-//! what both print.
+//! The programs that people's scripts know, both ours and those of rt-tests, and the common form of
+//! their output.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Ended, programs};
 
-/// Ours, by the link that `./build` makes.
+/// Our program, by the link that `./build` makes.
 ///
 /// # Panics
-/// If it is not built.
+/// If it is missing.
 pub fn ours(name: &str) -> PathBuf {
     programs().join("drop-in").join(name)
 }
 
-/// Ours, run to its end.
+/// Runs our program to its end.
 ///
 /// # Panics
 /// If it cannot be started.
@@ -26,12 +26,12 @@ pub fn run_ours(name: &str, options: &[&str]) -> Ended {
     Ended::of(Command::new(ours(name)).args(options))
 }
 
-/// Theirs, of the package rt-tests.
+/// The original program, of the package rt-tests.
 pub fn theirs(name: &str) -> PathBuf {
     PathBuf::from("/usr/bin").join(name)
 }
 
-/// Theirs, run to its end.
+/// Runs the original program to its end.
 ///
 /// # Panics
 /// If it cannot be started.
@@ -39,13 +39,13 @@ pub fn run_theirs(name: &str, options: &[&str]) -> Ended {
     Ended::of(Command::new(theirs(name)).args(options))
 }
 
-/// Whether this is root, for whom alone real-time priorities are, for theirs as for ours.
+/// Returns true if this is root, who alone has real-time priorities, in their programs as in ours.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A line in which each number is `#`, with its sign, the spaces and zeros that fill its column,
-/// and a row of numbers is one.
+/// A line with `#` for each number, including its sign and the spaces and zeros that fill its
+/// column; a row of numbers becomes one `#`.
 pub fn masked(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in line.split([' ', '\t']).filter(|word| !word.is_empty()) {
@@ -70,12 +70,13 @@ pub fn masked(line: &str) -> String {
     words.join(" ").replace(": #", ":#").replace("( #", "(#")
 }
 
-/// Each line so masked.
+/// Each line masked in this way.
 pub fn masked_lines(text: &str) -> Vec<String> {
     text.lines().map(masked).collect()
 }
 
-/// Where columns of numbers begin and end, up to the first number that no column has room for.
+/// The positions at which columns of numbers begin and end, up to the first number that is too wide
+/// for its column.
 fn widths(line: &str) -> Vec<usize> {
     let is_wide = |text: &str| {
         let mut numbers = text.split(|letter: char| !letter.is_ascii_digit());
@@ -92,7 +93,7 @@ fn widths(line: &str) -> Vec<usize> {
     widths
 }
 
-/// Widths count too: whether columns stand at the same places, as far as both can tell.
+/// Returns true if columns are at the same positions, as far as both lines show them.
 pub fn are_as_wide(ours: &str, theirs: &str) -> bool {
     let (ours, theirs) = (widths(ours), widths(theirs));
     ours.iter()
@@ -100,7 +101,7 @@ pub fn are_as_wide(ours: &str, theirs: &str) -> bool {
         .all(|(ours, theirs)| ours == theirs)
 }
 
-/// How often each thread of a process has waited for something.
+/// The number of times that each thread of a process has waited.
 pub fn waits(pid: u32) -> Vec<u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     let read = |thread: PathBuf| fs::read_to_string(thread.join("status")).ok();
@@ -122,7 +123,7 @@ pub fn waits(pid: u32) -> Vec<u64> {
 /// Sends a signal to a process.
 ///
 /// # Panics
-/// If it is not there.
+/// If it does not exist.
 pub fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether JSON has the form that a file of `docs/schema/` describes.
+//! Checks that JSON has the form that a file of `docs/schema/` describes.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Whether JSON is of a form: `list` is the newest version of `docs/schema/list-N.json`.
+/// Checks the form of JSON: `list` is the newest version of `docs/schema/list-N.json`.
 ///
 /// # Panics
-/// If there is no such schema, or it is none.
+/// If there is no such schema, or it is not valid.
 pub fn check(form: &str, value: &Value) -> Result<(), String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema");
     let path = (1..10)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual serve` over some runs, of which a few have names that would do harm as markup.
+//! `punctual serve` over some runs, a few of which have names that would do harm as markup.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use crate::Scratch;
 
-/// What would do something if it were markup.
+/// A text that would act if it were taken as markup.
 pub const EVIL: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
 
-/// Some runs: of two subjects, of a foreign name, failed and interrupted ones.
+/// Some runs: of two subjects, with a foreign name, failed and interrupted ones.
 ///
 /// # Panics
 /// If they cannot be stored.
@@ -84,8 +84,8 @@ pub fn fill(scratch: &Scratch) -> Store {
     store
 }
 
-/// In a store that was [filled](fill): a campaign that has ended, and one that this process is
-/// at, which goes on with the run r9.
+/// Adds to a store that was [filled](fill) a campaign that has ended, and one that this process is
+/// working on, which goes on with the run r9.
 ///
 /// # Panics
 /// If they cannot be stored.
@@ -145,20 +145,20 @@ pub fn add_campaigns(store: &Store) {
         .expect("it works");
 }
 
-/// A server, and where it is.
+/// A server and its address.
 #[derive(Debug)]
 pub struct Served {
     /// The server's process.
     pub process: Child,
-    /// Where it listens: `127.0.0.1:8128`.
+    /// The address that it listens on, such as `127.0.0.1:8128`.
     pub address: String,
 }
 
 impl Served {
-    /// Starts one, with a token or without.
+    /// Starts a server, with a token or without.
     ///
     /// # Panics
-    /// If it does not say where it is.
+    /// If it does not report its address.
     pub fn new(scratch: &Scratch, arguments: &[&str], token: Option<&str>) -> Self {
         let listen = ["serve", "--listen", "127.0.0.1:0"];
         let mut command = scratch.punctual(&[&listen[..], arguments].concat());
@@ -188,7 +188,7 @@ impl Served {
         stream
     }
 
-    /// Sends these bytes, and returns what comes back.
+    /// Sends these bytes, and returns the reply.
     pub fn send(&self, request: &[u8]) -> Reply {
         let mut stream = self.connect();
         // Whoever is refused early may not be read to the end.
@@ -198,7 +198,7 @@ impl Served {
         Reply::parse(&bytes)
     }
 
-    /// Asks, with more headers.
+    /// Sends a request with more headers.
     pub fn request(&self, method: &str, target: &str, headers: &str) -> Reply {
         let host = &self.address;
         let text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n");
@@ -210,10 +210,10 @@ impl Served {
         self.request("GET", target, "")
     }
 
-    /// Asks for JSON, which must come.
+    /// Asks for JSON, which must be the answer.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it is not.
     pub fn json(&self, target: &str) -> Value {
         let reply = self.get(target);
         assert_eq!(reply.status, 200, "{target}: {}", reply.body);
@@ -229,10 +229,10 @@ impl Drop for Served {
     }
 }
 
-/// What a server has answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub struct Reply {
-    /// The status; 0 where there was no answer.
+    /// The status; 0 if there was no answer.
     pub status: u16,
     head: String,
     /// The body.
@@ -240,7 +240,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Reads it.
+    /// Parses an answer.
     pub fn parse(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let (head, body) = bytes.split_at(end.unwrap_or(bytes.len()));
@@ -262,7 +262,7 @@ impl Reply {
         reply
     }
 
-    /// A header, in small letters; empty where there is none.
+    /// The value of a header, whose name is in lower case; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
         lines

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A `PostgreSQL` server of a test's own: in its own directory, on a socket there and on a free
-//! port of the loopback, gone with the test.
+//! port of the loopback. It ends with the test.
 
 use std::fs;
 use std::net::TcpListener;
@@ -27,16 +27,16 @@ pub struct Server {
     options: Vec<String>,
 }
 
-/// How a database system ends.
+/// A way to end a database system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// As an administrator ends it.
+    /// By an administrator.
     Orderly,
-    /// As a power cut does: nothing is tidied up.
+    /// By a power cut: nothing is tidied up.
     Crash,
 }
 
-/// Where the server's programs are; the latest of several.
+/// The directory of the server's programs; the latest of several.
 fn programs() -> Option<PathBuf> {
     let all = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
     let all = all.map(|entry| entry.path().join("bin"));
@@ -45,7 +45,7 @@ fn programs() -> Option<PathBuf> {
     all.pop()
 }
 
-/// A command, not as root: servers refuse that.
+/// A command that does not run as root, which servers refuse.
 fn unprivileged(program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     // Nothing is left running where a test is killed.
@@ -58,13 +58,13 @@ fn unprivileged(program: &Path) -> Command {
 }
 
 impl Server {
-    /// A new one, in which everybody on this machine is whom he says; `None`, and the test is
-    /// skipped, where there is no `PostgreSQL`.
+    /// A new server, which trusts everybody on this machine. `None` if there is no `PostgreSQL`;
+    /// the test is then skipped.
     pub fn new() -> Option<Self> {
         Self::with(&["--auth=trust"], &[])
     }
 
-    /// A new one that wants `password`, however it is asked.
+    /// A new server that wants `password` on every connection.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -76,7 +76,7 @@ impl Server {
         Self::with(&["--auth=scram-sha-256", &name], &[])
     }
 
-    /// A new one, made with these options of `initdb`, run with these of `postgres`.
+    /// A new server, made with these options of `initdb`, run with these of `postgres`.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -121,12 +121,12 @@ impl Server {
         self.own().join("data")
     }
 
-    /// The directory that belongs to the user who runs it; its socket is there, too.
+    /// The directory that belongs to the user who runs the server; its socket is there, too.
     pub fn own(&self) -> PathBuf {
         self.directory.path().join("own")
     }
 
-    /// Starts it, and waits until it takes connections.
+    /// Starts it, and waits until it accepts connections.
     ///
     /// # Panics
     /// If it runs already, or cannot be started.
@@ -152,7 +152,7 @@ impl Server {
         });
     }
 
-    /// Ends it.
+    /// Ends the server.
     ///
     /// # Panics
     /// If it does not run.
@@ -179,7 +179,7 @@ impl Server {
     /// Makes a database, and returns the URL of a store in it, through the socket.
     ///
     /// # Panics
-    /// If it cannot.
+    /// If that fails.
     pub fn database(&self, name: &str) -> String {
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         self.url(name)
@@ -204,7 +204,7 @@ impl Server {
         self.port
     }
 
-    /// What `psql` prints of a statement.
+    /// The output of `psql` for a statement.
     ///
     /// # Panics
     /// If it fails.
@@ -229,7 +229,7 @@ impl Drop for Server {
 /// The place of a URL.
 ///
 /// # Panics
-/// If it is none.
+/// If it is not one.
 pub fn place(url: &str) -> Place {
     Place::parse(url.as_ref()).expect("a place")
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest has done before it is measured: a little, which the seed decides.
+//! The past of a guest before it is measured: a short one, which the seed decides.
 //!
 //! All runs of a subject resume one booted guest. What its boot left behind, such as the order
 //! of free pages or how full a ring buffer is, would be the same in each of them, and a
-//! comparison would take it for the subject's. So each run lives for a while first, each
-//! another life: processes that touch memory, files that come and go, and a rest.
+//! comparison would attribute it to the subject. So each run lives for a while first, and
+//! differently each time: processes that touch memory, files that come and go, and a rest.
 
 use std::fs;
 use std::io;
@@ -16,23 +16,23 @@ use crate::phases::Phases;
 use crate::scratch::PrivateDirectory;
 use crate::sys::{process, time};
 
-/// No plan has so many steps: what is drawn here is drawn for none of them.
+/// A step number that no plan has: the values drawn here are drawn for no step.
 const NO_STEP: u32 = u32::MAX;
 
-/// At most so many processes, less one, each after the other.
+/// The upper bound, exclusive, of the number of processes, which run one after the other.
 const PROCESSES: u64 = 64;
-/// Each touches and writes less than so many bytes.
+/// The upper bound, exclusive, of the bytes that each touches and writes.
 const BYTES: u64 = 64 << 10;
-/// What was put off meanwhile (callbacks of RCU, for instance) is done in this time ...
+/// The time in which postponed work (callbacks of RCU, for instance) is done ...
 const REST: Nanos = Nanos::from_millis(50);
-/// ... and for up to so long more nothing is done.
+/// ... and the longest further time in which nothing is done.
 const FURTHER_REST: Nanos = Nanos::from_millis(100);
 
-/// Lets the guest live for as long as the seed says, some 0.1 s. Gives back what it did, as a
-/// fact of the run's provenance.
+/// Lets the guest live for as long as the seed says, some 0.1 s. Returns a description of what it
+/// did, as a fact of the run's provenance.
 ///
 /// # Errors
-/// If there is no process or no file to be had.
+/// Fails if no process or no file can be created.
 pub fn age(seed: u64) -> io::Result<Facts> {
     let mut phases = Phases::new(seed, NO_STEP);
     let directory = PrivateDirectory::new_in(&std::env::temp_dir())?;

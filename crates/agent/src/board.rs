@@ -2,7 +2,7 @@
 //! The target on a board: one end of the [conversation](punctual_model::board) with a
 //! workstation, over standard input and output.
 //!
-//! Nothing that is measured depends on it: what runs is a [`Job`], a process of its own.
+//! No measurement depends on it: each runs as a [`Job`], a process of its own.
 
 mod job;
 
@@ -20,25 +20,25 @@ use punctual_model::{Progress, digest};
 
 pub use job::{Job, supervise};
 
-/// The subcommand that converses.
+/// The subcommand that holds the conversation.
 pub const BOARD: &str = "board";
 
-/// The subcommand that a job is.
+/// The subcommand that runs a job.
 pub const JOB: &str = "job";
 
-/// How often it is looked what a job has said: whoever measures on this CPU is woken for it.
+/// The interval of looks at a job's output, each of which wakes this CPU, even if it is measured.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A workstation that says nothing for so long is gone.
+/// The time of silence after which a workstation is considered gone.
 const GONE: Duration = Duration::from_secs(60);
 
-/// So much is sent in one message.
+/// The most bytes that are sent in one message.
 const PIECE: u64 = 256 << 10;
 
-/// So many messages are sent before a request is heard.
+/// The most messages that are sent before a request is read.
 const BATCH: u32 = 16;
 
-/// Converses until the workstation has gone; jobs are in `directory`.
+/// Holds the conversation until the workstation has gone; jobs are in `directory`.
 pub fn converse(directory: &Path) -> io::Result<()> {
     let (sender, requests) = mpsc::sync_channel(16);
     thread::Builder::new().spawn(move || hear(&sender))?;
@@ -52,7 +52,7 @@ pub fn converse(directory: &Path) -> io::Result<()> {
     conversation.go_on(&requests)
 }
 
-/// Passes on what the workstation says, until it has gone or says what nobody understands.
+/// Passes on the workstation's messages, until it has gone or sends one that cannot be understood.
 fn hear(requests: &SyncSender<Request>) {
     let mut decoder = Decoder::default();
     let mut piece = vec![0; 1 << 16];
@@ -163,7 +163,7 @@ impl Conversation {
         }
     }
 
-    /// Tells what is new of the job that is followed; says whether there is more.
+    /// Sends news of the job that is followed; returns true if there is more.
     fn tell(&mut self) -> io::Result<bool> {
         let Some(mut followed) = self.followed.take() else {
             self.say(&Answer::Alive)?;
@@ -192,14 +192,14 @@ impl Conversation {
     }
 }
 
-/// A job, and how much of it was told.
+/// A job, and the amount of its output that was sent.
 struct Followed {
     job: Job,
     stream: File,
     console: File,
     progress: Option<Progress>,
     reader: Reader,
-    /// By which others see that somebody follows it.
+    /// Lock that shows others that the job is followed.
     _lock: Option<File>,
 }
 
@@ -224,7 +224,7 @@ impl Followed {
         Ok((!console.is_empty()).then_some(Answer::Console(console)))
     }
 
-    /// How far the step is, where it is farther than before.
+    /// Returns the progress of the step if it has changed since the last look.
     fn news(&mut self) -> Option<Progress> {
         let progress = self.job.progress(&mut self.reader)?;
         let before = self.progress.as_ref();

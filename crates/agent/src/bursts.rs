@@ -2,14 +2,14 @@
 //! Bursts: threads that hand over to each other without a pause, for a tick of the kernel's
 //! clock at a time.
 //!
-//! Each burst lasts as long as a tick, so that each meets one wherever it begins, and the size
-//! of a test is how many ticks it has met: no count of handovers would say that, as they take
-//! less time on a faster machine. Threads that never sleep leave nothing to others, for which
-//! the kernel has two remedies: real-time throttling, and from 6.12 on the fair server; either
+//! Each burst lasts as long as a tick, so that each meets one wherever it begins. The size
+//! of a test is the number of ticks that it has met; a count of handovers would not tell, as they
+//! take less time on a faster machine. Threads that never sleep leave nothing to others, for which
+//! the kernel has two remedies: real-time throttling, and from 6.12 on the fair server. Either
 //! would take the CPU for 50 ms in each second and look like a handover of 50 ms. So they sleep
-//! between bursts, for longer than these last.
+//! between bursts, for longer than the bursts last.
 //!
-//! The first round of each burst is kept apart: threads come from a sleep then, to caches that
+//! The first round of each burst is recorded separately: its threads come from a sleep, to caches
 //! others have used.
 
 use punctual_model::{Nanos, Reason};
@@ -21,22 +21,22 @@ use crate::stall::{self, Stall};
 use crate::sys::time;
 use crate::threads;
 
-/// No multiple of a tick, and several times as long as most.
+/// The pause between bursts: no multiple of a tick, and several times as long as most.
 const PAUSE: Nanos = Nanos::from_micros(19_997);
-/// So long after its burst's beginning a stall begins: in what comes after the first round, if
+/// The time from the start of its burst to the start of a stall: after the first round, if
 /// threads are few.
 const STALL_OFFSET: Nanos = Nanos(1_700_000);
-/// So many bursts are in one recording of a guest, which has little memory.
+/// The most bursts in one recording of a guest, which has little memory.
 const AT_ONCE: u64 = 50;
 const MOST: u32 = 250;
 
-/// What the leading thread notes besides: a burst of a kind begins, its first round is over,
+/// Further events of the leading thread: a burst of a kind begins, its first round is over,
 /// the test is over.
 const BEGINS: Event = Event::MAX - 3;
 const GOES_ON: Event = Event::MAX - 2;
 const ENDS: Event = Event::MAX - 1;
 
-/// How long the bursts of a test are, how many there are, and where in them a stall falls.
+/// The length and the number of a test's bursts, and the position of a stall in them.
 #[derive(Debug)]
 pub struct Bursts {
     count: u64,
@@ -48,26 +48,26 @@ pub struct Bursts {
 /// A test's stamps.
 #[derive(Debug, PartialEq)]
 pub struct Parts {
-    /// When the first of them was taken.
+    /// The time of the first stamp.
     pub origin: Nanos,
     /// The first rounds of all bursts, one after the other.
     pub first: Vec<Stamp>,
-    /// All other rounds, by the bursts' kind.
+    /// All other rounds, by the kind of their burst.
     pub others: Vec<Vec<Stamp>>,
 }
 
-/// Whether a probe's parameters `ticks` and `stall` are in order.
+/// Checks a probe's parameters `ticks` and `stall`.
 pub fn check(ticks: u32, stall: Option<Stall>) -> Result<(), String> {
     within("ticks", ticks, 1, MOST)?;
     stall.map_or(Ok(()), |stall| stall.check(ticks.into()))
 }
 
-/// How long bursts of a number of ticks take, pauses included, on a kernel of 250 Hz.
+/// Returns the time that bursts of a number of ticks take, with pauses, on a kernel of 250 Hz.
 pub fn nominal(ticks: u64) -> Nanos {
     (PAUSE + Nanos::from_millis(4)) * ticks as i64
 }
 
-/// What says how long a test is.
+/// Returns the extent of a test.
 pub fn extent(ticks: u32) -> Extent {
     Extent {
         parameter: "ticks",
@@ -78,7 +78,7 @@ pub fn extent(ticks: u32) -> Extent {
 }
 
 impl Bursts {
-    /// As many bursts as are named; `stall.sample` is the number of one of them.
+    /// Creates the given number of bursts; `stall.sample` is the number of one of them.
     pub fn new(count: u64, phases: &mut Phases, stall: Option<Stall>) -> Result<Self, Reason> {
         let tick = time::tick().map_err(|error| format!("clock_getres: {error}"))?;
         Ok(Self {
@@ -89,27 +89,27 @@ impl Bursts {
         })
     }
 
-    /// A log with room for all of them: `events` of each round, of which none is shorter than
-    /// `shortest`, and as many as are told of the first one of each burst.
+    /// Creates a log with room for all of them: `events` for each round, none of which is shorter
+    /// than `shortest`, and `first` for the first round of each burst.
     pub fn log(&self, (shortest, events): (Nanos, u64), first: u64) -> EventLog {
         // A round that is begun within a burst is gone through; a tick prolongs it.
         let rounds = (self.tick.0 / shortest.0.max(1)) as u64 + 2;
         EventLog::new((self.count * (rounds * events + first + 2) + 1 + first) as usize)
     }
 
-    /// A tick of the kernel's clock: so long a burst lasts, its first round apart.
+    /// A tick of the kernel's clock: the duration of a burst without its first round.
     pub fn tick(&self) -> Nanos {
         self.tick
     }
 
-    /// The pauses, in the thread that leads: what follows each is `burst`.
+    /// Runs the pauses in the leading thread, each followed by `burst`.
     pub fn each(&self, burst: impl FnMut()) {
         time::sleep(self.phase);
         threads::lead(0..self.count, PAUSE, self.stall.as_ref(), burst);
     }
 
-    /// Goes through the rounds of all bursts, in the thread that leads them. Bursts are of so
-    /// many kinds, in turn; a round is told its burst's.
+    /// Runs the rounds of all bursts, in the thread that leads them. Bursts take turns between
+    /// `kinds` kinds; each round is given the kind of its burst.
     pub fn lead(&self, log: &EventLog, kinds: u32, mut round: impl FnMut(u32)) {
         let mut turns = (0..kinds).cycle();
         self.each(|| {
@@ -125,7 +125,7 @@ impl Bursts {
         log.mark(ENDS, 0);
     }
 
-    /// Writes into the recording whose sample the stall fell into what it was.
+    /// Describes the stall in the recording into whose sample it fell.
     pub fn tell(
         self,
         origin: Option<Nanos>,
@@ -136,8 +136,8 @@ impl Bursts {
 }
 
 impl Parts {
-    /// Divides what was noted in bursts of so many kinds. What was noted after the last one
-    /// belongs to none.
+    /// Divides the stamps by the kinds of bursts. Stamps after the last burst
+    /// belong to none.
     pub fn of(stamps: &[Stamp], kinds: u32) -> Self {
         let mut parts = Self {
             origin: stamps.first().map(|stamp| stamp.at).unwrap_or_default(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread of low priority that keeps a CPU busy, so that what is measured there begins in a
+//! A thread of low priority that keeps a CPU busy, so that measurements there begin in a
 //! running thread and not in an idle CPU.
 
 use std::hint::black_box;
@@ -13,8 +13,8 @@ use crate::sys::sched::Policy;
 use crate::sys::time::{self, now};
 use crate::threads::{self, Over};
 
-/// Does `body` while a `SCHED_OTHER` thread computes on `cpu`. Also returns which part of the
-/// time that thread had. An error is the reason why it could not run there, or that of `body`.
+/// Runs `body` while a `SCHED_OTHER` thread computes on `cpu`. Also returns the part of the time
+/// that the thread had. An error is the reason why it could not run there, or that of `body`.
 pub fn beside<T>(
     cpu: CpuId,
     body: impl FnOnce() -> Result<T, Reason>,
@@ -39,7 +39,7 @@ pub fn beside<T>(
     })
 }
 
-/// The busy thread's whole life; returns its part of the CPU's time.
+/// Runs the busy thread for its whole life; returns its part of the CPU's time.
 fn compute(cpu: CpuId, runs: &AtomicBool, over: &AtomicBool) -> Result<Finding, Reason> {
     rt::pin(cpu)?;
     rt::schedule(Policy::Other, 0)?;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPUs of the machine: which loads may run on, and those of a guest that was booted with
-//! one of several, which are brought up here.
+//! The CPUs of the machine: those on which loads may run, and those of a guest, which boots with
+//! one of several and brings up the others here.
 //!
-//! QEMU gives its virtual CPUs their turns in one thread. While all of them sleep its main loop
-//! moves the clock, at a moment that is the host's; with one CPU nothing depends on it, with
-//! several the order of their turns does. So before the second CPU runs, a thread sees to it
+//! QEMU gives its virtual CPUs their turns in one thread. While all of them sleep, its main loop
+//! moves the clock, at a moment that is the host's. With one CPU nothing depends on this; with
+//! several the order of their turns does. So before the second CPU runs, a thread makes sure
 //! that the first one never sleeps again.
 
 use std::fs;
@@ -21,15 +21,15 @@ use crate::sys::sched::Policy;
 
 /// The CPU that a guest boots with.
 const BOOT_CPU: CpuId = CpuId(0);
-/// The CPUs that the guest has, and those that run, as `0-3`.
+/// The CPUs that the guest has, and those that are online, as `0-3`.
 const PRESENT: &str = "/sys/devices/system/cpu/present";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-/// Those that the scheduler leaves alone (`isolcpus=`), and those without a tick
-/// (`nohz_full=`). The kernel shows nothing, or `(null)`, where there is none.
+/// The CPUs that the scheduler leaves alone (`isolcpus=`), and those without a tick
+/// (`nohz_full=`). The kernel shows nothing, or `(null)`, if there are none.
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 const TICKLESS: &str = "/sys/devices/system/cpu/nohz_full";
 
-/// Brings up all CPUs. Where there is but one, nothing is done.
+/// Brings up all CPUs. Does nothing if there is only one.
 pub fn bring_up() -> Result<(), String> {
     let (present, online) = (read(PRESENT)?, read(ONLINE)?);
     let all = parse_list(&present)?;
@@ -50,8 +50,8 @@ pub fn bring_up() -> Result<(), String> {
     }
 }
 
-/// Starts the thread that keeps the boot CPU from sleeping. All others come first, as it is
-/// `SCHED_IDLE`; it gives up its turn often, so that it takes no time from other CPUs.
+/// Starts the thread that keeps the boot CPU from sleeping. All other threads come first, as it
+/// is `SCHED_IDLE`; it yields its turn often, so that it takes no time from other CPUs.
 fn keep_awake() -> Result<(), String> {
     let (send, receive) = mpsc::channel();
     let awake = move || {
@@ -74,8 +74,8 @@ fn keep_awake() -> Result<(), String> {
         .map_err(|reason| failed(reason.to_string()))
 }
 
-/// The CPUs on which a load may run beside a probe that measures on `measured`; an error where
-/// one of them does not run, or none is left.
+/// Returns the CPUs on which a load may run beside a probe that measures on `measured`; an error
+/// if one of them is offline, or none is left.
 pub fn of(placement: &Placement, measured: &[CpuId]) -> Result<Vec<CpuId>, String> {
     let online = parse_list(&read(ONLINE)?)?;
     let running = show_list(&online);
@@ -99,7 +99,7 @@ pub fn of(placement: &Placement, measured: &[CpuId]) -> Result<Vec<CpuId>, Strin
     }
 }
 
-/// The CPUs in a file that older kernels do not have.
+/// Reads the CPUs in a file that older kernels do not have.
 fn set_apart(path: &str) -> Result<Vec<CpuId>, String> {
     match fs::read_to_string(path) {
         Ok(text) => match text.trim() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cycles of a program's threads, out of what the kernel's scheduler and timers did.
+//! The cycles of a program's threads, reconstructed from events of the scheduler and of timers.
 //!
-//! A cycle is from the end of a thread's wait to the begin of its next one. A wait is one that
-//! the thread has set a timer for: a sleep until a moment or for a while, a `timerfd`, or
+//! A cycle lasts from the end of a thread's wait to the start of its next one. A wait is one for
+//! which the thread has set a timer: a sleep until a moment or for a while, a `timerfd`, or
 //! `poll`, a semaphore or a condition with a time. It ends when the timer expires, or earlier.
-//! Other blocks are a part of the cycle: they are counted. A thread that never sets a timer
+//! Other blocks are part of the cycle, and are counted. A thread that never sets a timer
 //! waits in each sleep that a signal could end: a read, a futex. A thread that marks its cycles
 //! (`punctual.h`) has those that it marks, and no others.
 
@@ -18,44 +18,44 @@ use crate::sys::process::Pid;
 
 pub use faults::{DesignFaults, Fault, Kind, Seen};
 
-/// What happened to a thread.
+/// An event of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// The time of the event.
     pub at: Nanos,
     /// The thread.
     pub thread: Pid,
-    /// What.
+    /// The kind of event.
     pub what: What,
 }
 
-/// What happened to a thread.
+/// The kind of a thread's event, with its details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// It got the CPU.
     In {
         /// Its name.
         name: String,
-        /// Its priority as the kernel counts: below 100 it is of real time, below 0 it has a
-        /// deadline.
+        /// Its priority as the kernel counts: a real-time priority below 100, and a deadline
+        /// below 0.
         priority: i64,
     },
     /// It lost the CPU.
     Out(Out),
-    /// Somebody woke it.
+    /// The thread was woken.
     Waking {
-        /// The thread that did so; `None` where an interrupt did.
+        /// The thread that woke it; `None` if an interrupt did.
         by: Option<Pid>,
     },
     /// It set a timer.
     Set {
         /// The timer's address.
         timer: i64,
-        /// When it expires, by the clock of `at`.
+        /// The time at which it expires, by the clock of `at`.
         due: Nanos,
-        /// By how much later the kernel may let it expire.
+        /// The time by which the kernel may delay it.
         slack: Nanos,
-        /// Whether it goes by `CLOCK_REALTIME`, which can be set.
+        /// True if it goes by `CLOCK_REALTIME`, which can be set.
         is_settable: bool,
     },
     /// It started a thread or a process.
@@ -63,12 +63,12 @@ pub enum What {
         /// The new one.
         child: Pid,
     },
-    /// It took a timer back.
+    /// It cancelled a timer.
     TookBack {
         /// The timer's address.
         timer: i64,
     },
-    /// It touched a page that was not there.
+    /// It touched a page that was not present.
     PageFault,
     /// It called the kernel.
     Call {
@@ -77,9 +77,9 @@ pub enum What {
         /// The first arguments.
         arguments: [i64; 3],
     },
-    /// It marked the begin of a cycle.
+    /// It marked the start of a cycle.
     Begins {
-        /// When that was due, where it says so.
+        /// The time at which the cycle was due, if the mark states it.
         due: Option<Nanos>,
     },
     /// It marked the end of a cycle.
@@ -87,46 +87,46 @@ pub enum What {
 }
 
 impl What {
-    /// Whether it is the thread itself that does so: it has the CPU then.
+    /// Returns true if the thread does it itself, so that it has the CPU.
     fn is_own_doing(&self) -> bool {
         !matches!(self, Self::In { .. } | Self::Waking { .. })
     }
 }
 
-/// Why a thread lost the CPU.
+/// The reason why a thread lost the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Out {
     /// Another one took it.
     Preempted,
     /// It sleeps, and a signal could wake it.
     Sleeps,
-    /// It sleeps otherwise: a page that is not there, a lock.
+    /// It sleeps uninterruptibly: for a page that is not present, a lock.
     Blocked,
     /// It has ended.
     Ended,
 }
 
-/// From the end of one wait to the begin of the next.
+/// The time from the end of one wait to the start of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// When it was to begin: its timer was due, or it was woken; of a marked one that does not
-    /// say when it was due, its begin.
+    /// When it should have begun: its timer was due, or it was woken. For a marked cycle without a
+    /// due time, its start.
     pub due: Nanos,
-    /// When it began: the thread had the CPU.
+    /// The time at which it began: the thread had the CPU.
     pub begin: Nanos,
-    /// When the next wait began.
+    /// The time at which the next wait began.
     pub end: Nanos,
-    /// For how long the thread had the CPU, with the interrupts that fell in.
+    /// The time for which the thread had the CPU, including interrupts meanwhile.
     pub execution: Nanos,
-    /// How often it slept within.
+    /// The number of times that it slept within the cycle.
     pub blocks: u32,
-    /// How often it got the CPU without a word of the kernel's. It began somewhat later then, or
-    /// executed for longer, than is known.
+    /// The number of times that it got the CPU without a report of the kernel. It then began
+    /// somewhat later, or executed for longer, than is known.
     pub untold: u32,
 }
 
 impl Cycle {
-    /// One that has begun, and done nothing.
+    /// Creates a cycle that has begun, and done nothing.
     fn begun(due: Nanos, begin: Nanos) -> Self {
         Self {
             due,
@@ -138,12 +138,12 @@ impl Cycle {
         }
     }
 
-    /// How late it began.
+    /// Returns the delay of its start.
     pub fn lateness(&self) -> Nanos {
         self.begin - self.due
     }
 
-    /// How long after it was to begin it ended.
+    /// Returns the time from when it was due to its end.
     pub fn response(&self) -> Nanos {
         self.end - self.due
     }
@@ -157,53 +157,53 @@ pub struct Thread {
     pub id: Pid,
     /// Its last name.
     pub name: String,
-    /// Whether it was of real time more often than not when it got the CPU: that one time may have
-    /// been with a priority that was lent to it.
+    /// True if it usually had a real-time priority when it got the CPU. A single time may have been
+    /// with a priority that was lent to it.
     pub is_real_time: bool,
-    /// Its cycles in the order of time, without the one that was cut off.
+    /// Its cycles in order of time, without the one that was cut off.
     pub cycles: Vec<Cycle>,
-    /// The cycle that was cut off: the one that it was in, or the next one, which it waited for;
-    /// none where it has ended, or slept for nobody knows what.
+    /// The cycle that was cut off: the one that it was in, or the next one, which it waited for.
+    /// None if it has ended, or slept for an unknown reason.
     pub cut: Option<Cut>,
-    /// The cycle within which it ended, up to its first system call that none of the others made,
-    /// if any: there it does something else. It counts as none, since nobody knows what was to
-    /// come.
+    /// The cycle within which it ended, up to its first system call that no other of its cycles
+    /// made, if any: from there on it does something else. It is not counted, since nobody knows
+    /// how it would have gone on.
     pub ended: Option<Cycle>,
-    /// Whether it slept without a timer in the end, though it waits with one: for what, nobody
-    /// knows.
+    /// True if it slept without a timer at the end, though it waits with one. The reason is
+    /// unknown.
     pub is_stuck: bool,
-    /// Whether it ended, and neither it nor the program had asked for that: a signal killed it.
+    /// True if it ended, and neither it nor the program had asked for that: a signal killed it.
     pub is_killed: bool,
-    /// Since when it does not sleep; none where it slept in the end, or has ended.
+    /// The time since which it does not sleep; none if it slept at the end, or has ended.
     pub awake_since: Option<Nanos>,
-    /// Whether it is known of each when it was due.
+    /// True if the due time of each cycle is known.
     pub is_due_known: bool,
 }
 
-/// A cycle of which the end is not known.
+/// A cycle whose end is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     cycle: Cycle,
-    /// Since when the thread has the CPU.
+    /// The time since which the thread has the CPU.
     has_cpu: Option<Nanos>,
-    /// How far it had come.
+    /// The stage that it had reached.
     stage: Stage,
 }
 
-/// How far a cycle had come when it was cut off.
+/// The stage that a cycle had reached when it was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It had begun.
     Begun,
     /// It was due, and its thread had not got the CPU since.
     Woken,
-    /// Its thread slept: it was to be due at that moment.
+    /// Its thread slept until the moment when it would be due.
     Asleep,
 }
 
 impl Thread {
-    /// That nothing is known from this moment on. A cycle that has taken longer by then than any
-    /// that ended counts with what it has taken: it is later than all that are known.
+    /// Marks that nothing is known from this moment on. A cycle that has by then taken longer than
+    /// any that ended counts with the time taken so far: it is later than all that are known.
     pub fn cut_at(&mut self, at: Nanos) {
         let Some(Cut {
             cycle,
@@ -236,7 +236,7 @@ impl Thread {
         }
     }
 
-    /// Who prints what came of its cycles, or waits for others to end, is in no cycle.
+    /// Ends the last cycle at a new kind of call: one that prints results, or waits for others.
     fn end_with_another_call(&mut self, events: &[Event]) {
         let Some((ended, first)) = self.ended.as_mut().zip(self.cycles.first()) else {
             return;
@@ -256,8 +256,8 @@ impl Thread {
     }
 }
 
-/// The threads that ran, also those without cycles, in the order of their numbers. The events
-/// are in the order of time.
+/// Returns the threads that ran, including those without cycles, in order of their numbers. The
+/// events are in order of time.
 pub fn of(events: &[Event]) -> Vec<Thread> {
     let mut states: BTreeMap<Pid, State> = BTreeMap::new();
     for event in events {
@@ -283,57 +283,57 @@ pub fn of(events: &[Event]) -> Vec<Thread> {
     threads
 }
 
-/// What is known of how threads end.
+/// Facts about how threads end.
 struct Exits {
-    /// Whether system calls are noted.
+    /// True if system calls are recorded.
     are_seen: bool,
-    /// When a process first ended with all of its threads.
+    /// The time when a process first ended with all of its threads.
     of_a_program: Option<Nanos>,
 }
 
-/// What ended a sleep.
+/// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Woke {
-    /// A timer that it had set.
+    /// A timer that the thread had set.
     ByTimer,
-    /// Somebody, before its timer.
+    /// Another thread, before its timer.
     Early,
-    /// Somebody, and it had set no timer.
+    /// Another thread, and it had set no timer.
     Untimed,
 }
 
-/// A thread while events are read.
+/// The state of a thread while events are read.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct State {
     name: String,
     priority: i64,
     has_run: bool,
-    /// How often it was told to get the CPU, and how often with a priority of real time.
+    /// The reported number of times that it got the CPU, and those with a real-time priority.
     runs: u64,
     real_time_runs: u64,
-    /// Since when it has the CPU.
+    /// The time since which it has the CPU.
     has_cpu: Option<Nanos>,
-    /// Since when it does not sleep.
+    /// The time since which it does not sleep.
     awake_since: Option<Nanos>,
-    /// Since when it sleeps, and whether a signal could wake it.
+    /// The time since which it sleeps, and whether a signal could wake it.
     slept: Option<(Nanos, Out)>,
     woken: Option<Nanos>,
-    /// The timers that it has set, each with the moment at which it expires.
+    /// The timers that it has set, each with the time at which it expires.
     timers: BTreeMap<i64, Nanos>,
-    /// It woke before its timer: a wait if it takes the timer back before it sleeps again.
+    /// A wake-up before its timer: a wait if it cancels the timer before it sleeps again.
     early: Option<Early>,
-    /// By its timers.
+    /// Its cycles by timers.
     timed: Cycles,
-    /// By its sleeps.
+    /// Its cycles by sleeps.
     untimed: Cycles,
-    /// By its marks.
+    /// Its cycles by marks.
     marked: Cycles,
     has_marks: bool,
     is_due_unknown: bool,
-    /// What ended its last sleep, unless it has called the kernel since.
+    /// The reason why its last sleep ended, unless it has called the kernel since.
     woke: Option<Woke>,
-    /// Whether it has asked to end.
+    /// True if it has asked to end.
     exits: bool,
 }
 
@@ -342,9 +342,9 @@ struct Early {
     slept: Nanos,
     woken: Nanos,
     began: Nanos,
-    /// What the cycle before it was when the thread fell asleep.
+    /// The previous cycle as it was when the thread fell asleep.
     before: Option<Cycle>,
-    /// For how long the thread had the CPU since then, and how often it got it untold.
+    /// The time for which the thread had the CPU since then, and the number of unreported switches.
     execution: Nanos,
     untold: u32,
 }
@@ -402,7 +402,7 @@ impl State {
         }
     }
 
-    /// It has the CPU from a moment on, and had ended its sleep at another.
+    /// Gives it the CPU from one moment on, after its sleep had ended at another.
     fn run(&mut self, has_cpu: Nanos, awake: Nanos) {
         self.has_run = true;
         self.has_cpu = Some(has_cpu);
@@ -412,9 +412,9 @@ impl State {
         }
     }
 
-    /// It does something, though nobody told that it got the CPU: some kernels leave out switches
-    /// from threads of their choice. It did so between its wake-up, or its timer, and now, and no
-    /// cycle may look longer than it was.
+    /// Notes that it runs although no switch was reported: some kernels omit switches from certain
+    /// threads. It got the CPU between its wake-up, or its timer, and now, and no cycle may
+    /// look longer than it was.
     fn run_untold(&mut self, at: Nanos) {
         let expired = self.timers.values().filter(|due| **due <= at).max();
         let earliest = self.woken.or(expired.copied()).unwrap_or(at);
@@ -427,7 +427,7 @@ impl State {
         }
     }
 
-    /// A cycle that was not ended ends where the next one begins.
+    /// Marks the start of a cycle. A cycle that was not ended ends where the next one begins.
     fn mark_begin(&mut self, at: Nanos, due: Option<Nanos>) {
         self.has_marks = true;
         self.is_due_unknown |= due.is_none();
@@ -533,7 +533,7 @@ impl State {
         }
     }
 
-    /// The cycle that a thread waits for.
+    /// Returns the cycle that a thread waits for.
     fn next(&self, is_timed: bool) -> Option<(Cycle, Stage)> {
         let timers = self.timers.values().copied().filter(|_| is_timed);
         let (due, stage) = if let Some(woken) = self.woken {
@@ -546,10 +546,10 @@ impl State {
     }
 }
 
-/// The cycles of a thread by one kind of wait.
+/// The cycles of a thread for one kind of wait.
 #[derive(Debug, Default)]
 struct Cycles {
-    /// The one that is not over; its end is not known.
+    /// The cycle that is not over; its end is not known.
     open: Option<Cycle>,
     done: Vec<Cycle>,
 }
@@ -566,7 +566,7 @@ impl Cycles {
         }
     }
 
-    /// A wait that ended before its timer, of which that is known only now.
+    /// Begins a cycle after a wait that ended before its timer, which is known only now.
     fn begin_early(&mut self, early: &Early) {
         self.open = early.before;
         self.begin(early.slept, early.woken, early.began);
@@ -642,7 +642,7 @@ mod tests {
         of(events).remove(0).cycles
     }
 
-    /// Two cycles of 5, and then a thread that does not wait again.
+    /// Makes two cycles of 5, and then a thread that does not wait again.
     fn hangs(last: &[Event]) -> Thread {
         let cycle = |at: i64| {
             [
@@ -854,7 +854,7 @@ mod tests {
         assert_eq!(thread.cycles, [expected]);
     }
 
-    /// As a kernel tells it that leaves out switches from its idle threads: those to the loop are
+    /// Events from a kernel that omits switches from its idle threads: the switches to the loop are
     /// missing in two of its cycles.
     #[test]
     fn a_switch_that_the_kernel_leaves_out_makes_no_cycle_longer() {

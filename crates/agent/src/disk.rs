@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest's disk: the drivers of the subject's own kernel that stand for one, and a file system.
+//! A guest's disk: the drivers of the subject's own kernel that emulate one, and a file system.
 
 use std::fs;
 use std::path::Path;
@@ -8,17 +8,17 @@ use std::process::{Command, Stdio};
 use crate::init;
 use crate::sys::mount;
 
-/// Where the bench puts the drivers, if the guest is to have a disk.
+/// The directory where the bench puts the drivers, if the guest is to have a disk.
 const MODULES: &str = "/lib/modules/disk";
 
-/// The disk in memory that the file system is on.
+/// The disk in memory that holds the file system.
 const DEVICE: &str = "/dev/ram0";
 
-/// Where the file system is, for loads; there is no such place on a host.
+/// The mount point of the file system, for loads; it does not exist on a host.
 const PLACE: &str = "/run/punctual-disk";
 
-/// What makes the file system. Its number and the secret of its directories are fixed, so that
-/// all guests have the same.
+/// The command that makes the file system. Its number and the secret of its directories are fixed,
+/// so that all guests have the same.
 const MKE2FS: [&str; 9] = [
     "/usr/bin/mke2fs",
     "-q",
@@ -31,7 +31,7 @@ const MKE2FS: [&str; 9] = [
     "nodiscard,hash_seed=00000000-0000-4000-8000-000000000002",
 ];
 
-/// Loads the drivers, where there are any, and makes and mounts the file system.
+/// Loads the drivers, if there are any, and makes and mounts the file system.
 pub fn set_up() -> Result<(), String> {
     if init::load_modules(Path::new(MODULES))? == 0 {
         return Ok(());

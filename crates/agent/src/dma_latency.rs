@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `/dev/cpu_dma_latency`: no CPU enters an idle state whose exit takes longer than this.
+//! `/dev/cpu_dma_latency`: a bound on the exit latency of the idle states that CPUs may enter.
 //!
 //! The request holds as long as the file is open (the kernel's
 //! `Documentation/power/pm_qos_interface.rst`). cyclictest, rtla and jitterdebugger hold it at
-//! zero, or what they measure would be the way out of an idle state.
+//! zero, or they would measure the way out of an idle state.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -27,8 +27,8 @@ impl DmaLatency {
         Ok(Self { _file: file })
     }
 
-    /// Asks for no idle state at all, unless these are `allowed`; also what a run's provenance
-    /// says of it.
+    /// Requests no idle state at all, unless they are `allowed`. Also returns the fact for a run's
+    /// provenance.
     pub fn for_run(allowed: bool) -> (Option<Self>, Fact) {
         if allowed {
             return (None, "not held: idle states are allowed".into());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time stamps that the threads of a probe take in one common sequence, without a lock.
 //!
-//! The threads only say what they are about to do or have just done, and when; what was
-//! measured is worked out afterwards, from the finished sequence. That keeps the measured
+//! The threads only note what they are about to do or have just done, and when. The results
+//! are computed afterwards, from the finished sequence. That keeps the measured
 //! path short and makes the evaluation a pure function of the stamps.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -12,21 +12,21 @@ use punctual_model::{Nanos, Reason, Recorder};
 use crate::sys::marker;
 use crate::sys::time::now;
 
-/// What happened, by a number that the probe gives it.
+/// An event, by a number that the probe gives it.
 pub type Event = u32;
 
-/// A time stamp: what happened, in which thread, when.
+/// A time stamp: the event, its thread and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// What happened.
+    /// The event.
     pub event: Event,
     /// The thread's number within the probe.
     pub thread: u32,
-    /// When.
+    /// The time.
     pub at: Nanos,
 }
 
-/// A sequence of stamps that any thread may add to; all memory is taken, and touched, beforehand.
+/// A sequence of stamps that any thread may add to; memory is allocated, and touched, beforehand.
 ///
 /// The order of the sequence is the order of events only among threads that share one CPU,
 /// which is where all probes that use it run. `Relaxed` suffices there, and the sequence is
@@ -37,8 +37,8 @@ pub struct EventLog {
     slots: Box<[Slot]>,
 }
 
-/// The part of each span that is the taking of its two stamps and not what lies between
-/// them: of many pairs with nothing between them the shortest. So what is corrected by it is
+/// Returns the part of each span that goes into taking its two stamps: the shortest of many pairs
+/// of stamps with nothing between them. So a span that is corrected by it is
 /// never made too short.
 pub fn overhead() -> Nanos {
     const PAIRS: usize = 1_000;
@@ -61,7 +61,7 @@ struct Slot {
 }
 
 impl EventLog {
-    /// An empty sequence with room for `capacity` stamps.
+    /// Creates an empty sequence with room for `capacity` stamps.
     pub fn new(capacity: usize) -> Self {
         let unused = || Slot {
             event: AtomicU32::new(Event::MAX),
@@ -74,11 +74,11 @@ impl EventLog {
         }
     }
 
-    /// Adds a stamp. The clock is read first: noting it lies after the moment that it names,
+    /// Adds a stamp. The clock is read first: the stamp is noted after the moment that it names,
     /// which is returned.
     ///
     /// It is one function, not inlined, so that it costs each of its callers the same, which
-    /// is what [`overhead`] tells.
+    /// is what [`overhead`] measures.
     #[inline(never)]
     pub fn mark(&self, event: Event, thread: u32) -> Nanos {
         let at = now();
@@ -91,8 +91,8 @@ impl EventLog {
         at
     }
 
-    /// Adds the stamp with which a sample begins, for a watcher of instructions too. Each
-    /// of them is followed by one that [`Self::end`] adds, before there is another.
+    /// Adds the stamp with which a sample begins, and marks it for a watcher of instructions. Each
+    /// such stamp is followed by one that [`Self::end`] adds, before there is another.
     #[inline]
     pub fn begin(&self, event: Event, thread: u32) {
         marker::armed();
@@ -107,7 +107,7 @@ impl EventLog {
         at
     }
 
-    /// The finished sequence; an error where there was too little room for it.
+    /// Returns the finished sequence; an error if it had too little room.
     pub fn finish(self) -> Result<Vec<Stamp>, Reason> {
         let (taken, room) = (self.next.into_inner(), self.slots.len());
         if taken > room {
@@ -125,22 +125,22 @@ impl EventLog {
     }
 }
 
-/// What lies between two stamps.
+/// The time between two stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// When it began, counted from the origin of its recording.
+    /// The time at which it began, counted from the origin of its recording.
     pub at: Nanos,
-    /// How long it lasted.
+    /// Its length.
     pub value: Nanos,
 }
 
-/// When the first stamp was taken.
+/// Returns the time of the first stamp.
 pub fn first(stamps: &[Stamp]) -> Option<Nanos> {
     stamps.first().map(|stamp| stamp.at)
 }
 
-/// For each stamp of the event `from` the span to the stamp that follows it, provided that
-/// this is the event `to` in another thread: else it was not the switch to be measured. They
+/// Returns, for each stamp of the event `from`, the span to the stamp that follows it, if that
+/// is the event `to` in another thread; otherwise it was not the switch to be measured. Spans
 /// are counted from `origin`.
 pub fn spans(origin: Nanos, stamps: &[Stamp], (from, to): (Event, Event)) -> Vec<Option<Span>> {
     let begins = stamps.iter().enumerate();
@@ -156,7 +156,7 @@ pub fn spans(origin: Nanos, stamps: &[Stamp], (from, to): (Event, Event)) -> Vec
         .collect()
 }
 
-/// Spans as samples; what is none counts as missed.
+/// Converts spans to samples; a missing span counts as missed.
 pub fn record(spans: &[Option<Span>]) -> Recorder {
     let mut recorder = Recorder::new(spans.len());
     for span in spans {

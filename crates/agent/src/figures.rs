@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures that a program prints of itself: the numbers after, or before, a text of its output.
+//! Figures that a program prints about itself: the numbers after, or before, a text of its output.
 
 use punctual_model::Nanos;
 use serde::Deserialize;
 
-/// How a figure is found in what a program prints, and in which unit it is.
+/// The place of a figure in a program's output, and its unit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// The text that precedes the number, each time that it is there.
+    /// The text that precedes the number, at each of its occurrences.
     pub after: Option<String>,
-    /// The text that follows the number, each time that it is there.
+    /// The text that follows the number, at each of its occurrences.
     pub before: Option<String>,
     /// The number's unit.
     pub unit: Unit,
@@ -31,7 +31,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How it is written, the longest first.
+    /// Returns its spellings, longest first.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Ns => &["nsecs", "nsec", "ns"],
@@ -41,7 +41,7 @@ impl Unit {
         }
     }
 
-    /// How many digits behind the point a nanosecond has.
+    /// Returns the number of digits after the point that a nanosecond has.
     fn digits(self) -> usize {
         match self {
             Self::Ns => 0,
@@ -53,7 +53,7 @@ impl Unit {
 }
 
 impl Figure {
-    /// Whether it says where the number is; an error says what is expected.
+    /// Checks that it says where the number is; an error says what is expected.
     pub fn check(&self, name: &str) -> Result<(), String> {
         let is_text = |text: &&String| !text.is_empty();
         match (&self.after, &self.before) {
@@ -65,7 +65,7 @@ impl Figure {
         }
     }
 
-    /// Where the number is, in words: `after "max_ns "`.
+    /// Describes the place of the number: `after "max_ns "`.
     pub fn place(&self) -> String {
         match (&self.after, &self.before) {
             (Some(text), _) => format!("after \"{text}\""),
@@ -73,8 +73,8 @@ impl Figure {
         }
     }
 
-    /// Its values in what was printed, in their order; an error is the line of which a number
-    /// cannot be told for sure: none of them is left out.
+    /// Returns its values in a program's output, in order. An error is a line with a number that
+    /// cannot be read reliably: none of them is left out.
     pub fn values(&self, output: &str) -> Result<Vec<Nanos>, String> {
         let mut values = Vec::new();
         for line in output.lines() {
@@ -91,7 +91,7 @@ impl Figure {
         Ok(values)
     }
 
-    /// The number that a text begins with; none where its unit is another one.
+    /// Returns the number that a text begins with; none if it has another unit.
     fn value_of(&self, rest: &str) -> Option<Nanos> {
         let mut words = rest.trim_start().splitn(2, char::is_whitespace);
         let whole = words.next()?;
@@ -111,7 +111,7 @@ impl Figure {
         nanos(bare.unwrap_or(word), self.unit.digits())
     }
 
-    /// The number that a text ends with.
+    /// Returns the number that a text ends with.
     fn value_before(&self, rest: &str) -> Option<Nanos> {
         let opens = |letter: char| letter.is_whitespace() || OPENS.contains(&letter);
         let mut words = rest.trim_end().rsplitn(2, char::is_whitespace);
@@ -129,7 +129,7 @@ impl Figure {
     }
 }
 
-/// Whether it is a time of minutes and seconds: `12:30`.
+/// Returns true if a word is a time of minutes and seconds: `12:30`.
 fn is_clock(word: &str) -> bool {
     let digits = |text: &str| {
         text.bytes()
@@ -140,13 +140,13 @@ fn is_clock(word: &str) -> bool {
         .is_some_and(|(before, behind)| digits(before) && digits(behind))
 }
 
-/// Whether a word is the last three digits of a number with a blank in it: `1 200`.
+/// Returns true if a word is the last three digits of a number with a blank in it: `1 200`.
 fn is_thousands(word: &str) -> bool {
     word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether what stands behind a number makes it another one: `1 200`, `12 x 1000`, `12 min`. A word
-/// that has a number of its own is a name: `12 min 3`.
+/// Returns true if the text after a number makes it another one: `1 200`, `12 x 1000`, `12 min`. A
+/// word that has a number of its own is a name: `12 min 3`.
 fn goes_on(behind: &str) -> bool {
     let mut words = behind.split_whitespace();
     let Some(next) = words.next() else {
@@ -161,7 +161,7 @@ fn is_time(word: &str) -> bool {
     UNITS.contains(&word) || is_larger(word)
 }
 
-/// Units above a second, and words that multiply.
+/// Returns true for units above a second, and words that multiply.
 fn is_larger(word: &str) -> bool {
     const LARGER: [&str; 12] = [
         "min", "mins", "minute", "minutes", "h", "hour", "hours", "m", "k", "K", "M", "G",
@@ -169,20 +169,20 @@ fn is_larger(word: &str) -> bool {
     LARGER.contains(&word.trim_end_matches([',', '.', ';', ')']))
 }
 
-/// What stands between the factors of a product.
+/// Signs between the factors of a product.
 const TIMES: [&str; 4] = ["x", "×", "*", "·"];
 
-/// What may stand right before a number, and right behind one.
+/// Characters that may come directly before a number, or directly after one.
 const OPENS: [char; 8] = ['=', ':', '(', '[', '{', '|', '"', '\''];
 const CLOSES: [char; 8] = [';', ':', ')', ']', '}', '|', '"', '\''];
 
-/// How units of time are written.
+/// Spellings of units of time.
 const UNITS: [&str; 15] = [
     "ns", "nsec", "nsecs", "us", "µs", "μs", "usec", "usecs", "ms", "msec", "msecs", "s", "sec",
     "secs", "seconds",
 ];
 
-/// A decimal number, of which so many digits behind the point are a nanosecond's and the further
+/// Parses a decimal number. The first `digits` digits after the point are nanoseconds; further
 /// ones are cut off.
 fn nanos(number: &str, digits: usize) -> Option<Nanos> {
     let (sign, number) = match number.strip_prefix('-') {

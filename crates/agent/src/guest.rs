@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest of the virtual bench does with QEMU's devices: get its plan, and stop
+//! A guest's use of QEMU's devices on the virtual bench: it gets its plan, and stops
 //! itself where a snapshot is to be taken.
 
 use std::io;
@@ -13,7 +13,7 @@ use crate::sys::time;
 /// The name under which the bench hands over the plan.
 pub const PLAN_ITEM: &str = "opt/punctual/plan";
 
-/// Longer than it takes the watchdog.
+/// A sleep that is longer than the watchdog needs.
 const SLEEP: Nanos = Nanos::from_millis(2_500);
 
 /// Keys of `fw_cfg`.
@@ -21,7 +21,7 @@ const FW_CFG_SIGNATURE: u16 = 0x00;
 const FW_CFG_DIRECTORY: u16 = 0x19;
 const DIRECTORY_ENTRY: usize = 64;
 
-/// Sleeps, and has the watchdog stop the machine meanwhile, until the bench lets it go on.
+/// Sleeps, and lets the watchdog stop the machine meanwhile, until the bench continues it.
 ///
 /// The bench takes its snapshot there. A machine that is stopped while its CPU sleeps stops
 /// at one exact moment of its own time. (One that is stopped by an instruction, a write to
@@ -33,7 +33,7 @@ pub fn pause() -> io::Result<()> {
     arch::stop_watchdog()
 }
 
-/// The plan that the bench hands over, with the aim behind it.
+/// Reads the plan that the bench hands over, with the aim after it.
 pub fn plan() -> Result<Plan, String> {
     let item = item(PLAN_ITEM).map_err(|error| format!("no plan from the bench: {error}"))?;
     let (text, aim) = Aim::split(&item).ok_or("the plan has no aim behind it")?;
@@ -43,7 +43,7 @@ pub fn plan() -> Result<Plan, String> {
     Ok(Plan { aim, ..plan })
 }
 
-/// The content of a `fw_cfg` item.
+/// Reads the content of a `fw_cfg` item.
 fn item(name: &str) -> io::Result<Vec<u8>> {
     let device = FwCfg::open()?;
     let mut signature = [0; 4];
@@ -63,7 +63,7 @@ fn item(name: &str) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The key and the size of the item called `name`.
+/// Returns the key and the size of the item called `name`.
 fn find(device: &FwCfg, name: &str) -> Option<(u16, usize)> {
     let mut count = [0; 4];
     device.select(FW_CFG_DIRECTORY);

@@ -20,10 +20,10 @@ use serde::Deserialize;
 use crate::sys::{pipe, process, sched, signal, time};
 use crate::threads;
 
-/// The stack of a worker that is a thread: small, for there may be thousands.
+/// The stack of a worker that is a thread: small, since there may be thousands.
 const STACK: usize = 64 * 1024;
 
-/// How messages travel.
+/// The way in which messages are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ipc {
@@ -36,7 +36,7 @@ pub enum Ipc {
     Inet,
 }
 
-/// What a worker is.
+/// The kind of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -50,19 +50,19 @@ pub enum Mode {
 /// One execution's parameters; the defaults are those of the known program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// How messages travel.
+    /// The way in which messages are sent.
     pub ipc: Ipc,
-    /// What a worker is.
+    /// The kind of a worker.
     pub mode: Mode,
-    /// How many groups there are.
+    /// The number of groups.
     pub groups: u32,
-    /// How many senders, and as many receivers, a group has.
+    /// The number of senders, and also of receivers, in a group.
     pub fds: u32,
-    /// How many messages each sender writes to each receiver.
+    /// The number of messages that each sender writes to each receiver.
     pub loops: u32,
     /// A message's size in bytes.
     pub size: usize,
-    /// Whether the thread that starts and collects the workers is `SCHED_FIFO` 1.
+    /// True if the thread that starts and collects the workers is `SCHED_FIFO` 1.
     pub fifo: bool,
 }
 
@@ -81,14 +81,14 @@ impl Default for Job {
 }
 
 impl Job {
-    /// How many workers there are.
+    /// The number of workers.
     pub fn workers(&self) -> u32 {
         self.groups * self.fds * 2
     }
 }
 
 /// Does the work once, and counts each message that is written. Returns the time from the
-/// signal to start until the last worker had ended; `None` where a worker was ended before its
+/// signal to start until the last worker had ended; `None` if a worker was ended before its
 /// work was done.
 pub fn run(job: &Job, messages: &AtomicU64) -> io::Result<Option<Nanos>> {
     let gate = Gate::new()?;
@@ -98,7 +98,7 @@ pub fn run(job: &Job, messages: &AtomicU64) -> io::Result<Option<Nanos>> {
     }
 }
 
-/// Where all workers wait until the last of them is ready.
+/// The gate where all workers wait until the last of them is ready.
 struct Gate {
     ready: (OwnedFd, File),
     wake: (OwnedFd, File),
@@ -114,7 +114,7 @@ impl Gate {
         })
     }
 
-    /// A worker says that it is ready, and waits.
+    /// Reports that a worker is ready, and waits.
     fn wait(&self) -> io::Result<()> {
         (&self.ready.1).write_all(b"r")?;
         pipe::wait_readable(self.wake.0.as_fd(), None)?;
@@ -127,7 +127,7 @@ impl Gate {
         File::from(self.ready.0.try_clone()?).read_exact(&mut ready)
     }
 
-    /// Lets all workers go, and tells when.
+    /// Lets all workers go, and returns the time.
     fn open(&self) -> io::Result<Nanos> {
         let start = time::now();
         (&self.wake.1).write_all(b"w")?;
@@ -196,7 +196,7 @@ fn run_processes(job: &Job, gate: &Gate, counter: &AtomicU64) -> io::Result<Opti
     Ok(all_done.then_some(time::now() - start))
 }
 
-/// Workers do not inherit it, for they are there already.
+/// Takes the priority. Workers do not inherit it, since they already exist.
 fn take_priority(job: &Job) -> io::Result<()> {
     if job.fifo {
         sched::set_fifo(1)?;
@@ -229,7 +229,7 @@ fn fork_group(
     Ok(())
 }
 
-/// The calling worker ends when its parent does; an error if that has ended already.
+/// Makes the calling worker end with its parent; returns an error if that has already ended.
 fn end_with(parent: u32) -> io::Result<()> {
     signal::die_with_parent()?;
     if std::os::unix::process::parent_id() == parent {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was measured so far, told while it is measured.
+//! Reports of the figures so far, while they are measured.
 //!
-//! A thread that measures asks its [status page](crate::status_page) after each sample whether
-//! it is to end. Now and then the answer is that it hands over its figures: it takes an empty
+//! A measuring thread asks its [status page](crate::status_page) after each sample whether
+//! it is to end. Now and then the answer is to hand over its figures: it takes an empty
 //! [`Tally`] from its cell and leaves its own there, which is a move of some words and neither
 //! waits nor allocates. Another thread, of no priority, adds them up and sends them. A target
-//! to which nobody says how often, such as that of a guest, has no such thread and no cells.
+//! without a reporting interval, such as that of a guest, has no such thread and no cells.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -25,19 +25,19 @@ use crate::status_page;
 use crate::stream::{Records, Stream};
 use crate::sys::sched;
 
-/// How long measuring threads have for their next sample.
+/// The time that measuring threads have for their next sample.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 static CELLS: OnceLock<Vec<Mutex<Cell>>> = OnceLock::new();
 
-/// What belongs to one measuring thread.
+/// The cell of one measuring thread.
 #[derive(Default)]
 struct Cell {
-    /// An empty one for it to take.
+    /// An empty tally for the thread to take.
     spare: Option<Tally>,
-    /// What it has left, and on which CPU.
+    /// The tally that it has left, and its CPU.
     given: Option<(Tally, CpuId)>,
-    /// All that it has given in this step.
+    /// The total of all that it has given in this step.
     total: Option<Total>,
 }
 
@@ -49,7 +49,7 @@ struct Total {
 }
 
 impl Cell {
-    /// Adds up what was given; the empty tally is the next spare one.
+    /// Adds the given tally to the total; the emptied tally becomes the next spare one.
     fn take_in(&mut self) {
         let Some((mut given, cpu)) = self.given.take() else {
             return;
@@ -83,7 +83,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands over a thread's figures, if an empty tally lies ready; never waits.
+/// Hands over a thread's figures, if an empty tally is ready; never waits.
 pub fn give(slot: usize, tally: &mut Tally) {
     let Some(mut cell) = cell(slot).and_then(|cell| cell.try_lock().ok()) else {
         return;
@@ -94,8 +94,8 @@ pub fn give(slot: usize, tally: &mut Tally) {
     }
 }
 
-/// Puts all that a thread has handed over before its last figures; returns the largest sample
-/// of each part. Nothing, where it has handed over nothing.
+/// Puts all that a thread has handed over before its last figures, and returns the largest sample
+/// of each part. Returns nothing if the thread has handed over nothing.
 pub fn complete(slot: usize, last: &mut Tally) -> Vec<Sample> {
     let Some(mut cell) = cell(slot).map(lock) else {
         return Vec::new();
@@ -109,7 +109,7 @@ pub fn complete(slot: usize, last: &mut Tally) -> Vec<Sample> {
     total.maxima
 }
 
-/// The step that runs, where it has one recording on each CPU.
+/// The running step, if it has one recording on each CPU.
 struct Current {
     number: u32,
     step: Step,
@@ -126,7 +126,7 @@ impl Current {
     }
 }
 
-/// A stream that two threads write to, one of which tells what was measured so far.
+/// A stream that two threads write to, one of which reports the figures so far.
 pub struct Told {
     stream: Arc<Mutex<Stream>>,
     current: Arc<Mutex<Option<Current>>>,
@@ -134,7 +134,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// Begins to tell, so often.
+    /// Begins to report at the given interval.
     pub fn every(seconds: NonZeroU32, stream: Stream) -> io::Result<Self> {
         CELLS.get_or_init(|| (0..SLOTS).map(|_| Mutex::default()).collect());
         let (stream, current) = (Arc::new(Mutex::new(stream)), Arc::default());
@@ -194,7 +194,7 @@ impl Drop for Told {
     }
 }
 
-/// Has all that measure hand over, and sends what there is.
+/// Makes all measuring threads hand over, and sends the available figures.
 fn tell(stream: &Mutex<Stream>, current: &Mutex<Option<Current>>) {
     let Some(cells) = CELLS.get().filter(|_| lock(current).is_some()) else {
         return;
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// A slot that no probe in another test takes.
+    /// A slot that no probe in other tests uses.
     const OWN: usize = SLOTS;
 
     #[test]

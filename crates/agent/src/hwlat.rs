@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's tracer `hwlat`: a thread of the kernel reads the clock with interrupts off, on
-//! one CPU after the other. A gap between two readings is the hardware's, its firmware's or a
-//! hypervisor's (`Documentation/trace/hwlat_detector.rst`).
+//! one CPU after the other. A gap between two readings is due to the hardware, its firmware or a
+//! hypervisor (`Documentation/trace/hwlat_detector.rst`).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -22,23 +22,23 @@ use crate::tracer::tracefs::{self, Tracefs};
 /// The instance's name.
 const INSTANCE: &str = "punctual-hwlat";
 
-/// Between two looks at what the tracer has noted.
+/// The time between two looks at the tracer's notes.
 const PACE: Duration = Duration::from_millis(100);
 
-/// How it is looked for gaps; times in microseconds.
+/// The way to look for gaps; times in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
-    /// What is longer is noted.
+    /// The threshold above which a gap is noted.
     pub threshold_us: u64,
-    /// From the beginning of one look to that of the next.
+    /// The time from the start of one look to that of the next.
     pub window_us: u64,
-    /// For so long of a window it is looked, with interrupts off.
+    /// The part of a window that is spent looking, with interrupts off.
     pub width_us: u64,
-    /// Where, in turn; everywhere, if nothing is said.
+    /// The CPUs to look on, in turn; all of them if none are named.
     pub cpus: Option<&'a [CpuId]>,
 }
 
-/// Half of the time, as the kernel has it by itself, and each gap that it can tell.
+/// Looks for half of the time, the kernel's own default, and notes each gap that it can see.
 const EVERY_GAP: Look = Look {
     threshold_us: 1,
     window_us: 1_000_000,
@@ -46,8 +46,8 @@ const EVERY_GAP: Look = Look {
     cpus: None,
 };
 
-/// The longest gap of so many seconds, in microseconds; 0 where none was longer than 1 µs. It
-/// ends before its time where the target is asked to end.
+/// Returns the longest gap of so many seconds, in microseconds; 0 if none was longer than 1 µs. It
+/// stops early if the target is asked to end.
 pub fn longest_gap_us(seconds: NonZeroU32) -> Fact {
     let look = || -> Result<u64, Reason> {
         let mut detector = Detector::start(&EVERY_GAP)?;
@@ -65,22 +65,22 @@ pub fn longest_gap_us(seconds: NonZeroU32) -> Fact {
     look().into()
 }
 
-/// The tracer at work, in a trace instance of its own; dropped, it leaves no trace.
+/// The running tracer, in a trace instance of its own; when dropped, it leaves no trace.
 #[derive(Debug)]
 pub struct Detector {
     tracefs: Tracefs,
     instance: PathBuf,
-    /// Settings that all instances share, as they were before.
+    /// Previous values of settings that all instances share.
     before: Vec<(PathBuf, String)>,
-    /// Its notes, taken out as they are read.
+    /// The pipe of its notes, which reading removes.
     pipe: Option<File>,
-    /// Those of which a line is not whole yet.
+    /// Notes whose line is not complete yet.
     unread: Vec<u8>,
     _held: Option<DmaLatency>,
 }
 
 impl Detector {
-    /// Begins to look; it takes root.
+    /// Begins to look; needs root.
     pub fn start(look: &Look) -> Result<Self, Reason> {
         let tracefs = Tracefs::reach()?;
         let known = read(&tracefs.path("available_tracers"))?;
@@ -124,7 +124,7 @@ impl Detector {
         Ok(detector)
     }
 
-    /// Sets what all instances share, and keeps what it was.
+    /// Changes a setting that all instances share, and keeps its previous value.
     fn set_shared(&mut self, name: &str, value: u64) -> Result<(), Reason> {
         let path = self.tracefs.path(name);
         let before = read(&path)?;
@@ -134,7 +134,7 @@ impl Detector {
         tracefs::write(&path, &value.to_string())
     }
 
-    /// What was noted since the last look; each line is given once.
+    /// Returns the notes since the last look; each line is returned once.
     pub fn take(&mut self) -> Result<Vec<Gap>, Reason> {
         let mut part = [0; 4096];
         while let Some(pipe) = &mut self.pipe {
@@ -180,7 +180,7 @@ fn read(path: &Path) -> Result<String, Reason> {
     read.map_err(|error| Reason::unreadable(&path.display().to_string(), error))
 }
 
-/// CPUs as a mask: hexadecimal digits, in groups of eight.
+/// Formats CPUs as a mask: hexadecimal digits, in groups of eight.
 fn mask(cpus: &[CpuId]) -> String {
     let groups = cpus.iter().map(|cpu| cpu.0 / 32).max().unwrap_or(0);
     let group = |number: u32| {

@@ -12,10 +12,10 @@ use crate::stream::{Records as _, Stream};
 use crate::sys::{mount, net, process};
 use crate::{ageing, cpus, disk, guest, network, session};
 
-/// Where the bench puts the modules that are to be loaded, named in load order.
+/// The directory where the bench puts the modules to load, named in load order.
 const MODULES: &str = "/lib/modules/punctual";
 
-/// What is mounted where.
+/// Mounts: file system and mount point.
 const MOUNTS: &[(&str, &str)] = &[
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -25,7 +25,7 @@ const MOUNTS: &[(&str, &str)] = &[
     ("tmpfs", "/run"),
 ];
 
-/// What is mounted where in the userland of programs: into tracefs they write their marks.
+/// Mounts in the programs' userland: they write their marks into tracefs.
 const MOUNTS_OF_ROOT: &[(&str, &str)] = &[
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -33,12 +33,12 @@ const MOUNTS_OF_ROOT: &[(&str, &str)] = &[
     ("tracefs", "/sys/kernel/tracing"),
 ];
 
-/// Runs as process 1, and switches the machine off in the end. An error that comes before
+/// Runs as process 1, and switches the machine off at the end. An error that occurs before
 /// there is a stream is shown on the console, and ends the guest with a kernel panic, as
 /// the death of process 1 does.
 ///
 /// # Panics
-/// If the guest cannot be set up: that is the way to stop it at once.
+/// Panics if the guest cannot be set up: that is the way to stop it at once.
 pub fn run() -> ! {
     if let Err(reason) = set_up() {
         panic!("punctual-target cannot set up the guest: {reason}");
@@ -87,7 +87,7 @@ fn mount_at(kind: &str, target: &Path) -> Result<(), String> {
 }
 
 /// Loads the modules in a directory, in the order of their names, each with the parameters in
-/// the file beside it, if there is one; where there is no directory, none.
+/// the file beside it, if there is one. Loads none if there is no such directory.
 pub fn load_modules(directory: &Path) -> Result<usize, String> {
     let mut paths = match fs::read_dir(directory) {
         Ok(entries) => entries
@@ -107,8 +107,8 @@ pub fn load_modules(directory: &Path) -> Result<usize, String> {
     Ok(paths.len())
 }
 
-/// A virtual CPU has no idle state that takes long to leave. To forbid those that it has would
-/// make it spin while idle, instruction by instruction, where otherwise time is leapt over.
+/// Returns the fact about idle states. A virtual CPU has none that takes long to leave. Without
+/// those that it has, it would spin while idle, instruction by instruction, instead of leaping.
 fn facts() -> Facts {
     let why = "not held: a virtual CPU has no deep idle states";
     Facts::from([("cpu_dma_latency_us".into(), why.into())])
@@ -122,7 +122,7 @@ fn measure() -> io::Result<()> {
     }
 }
 
-/// The plan, when the guest has lived for a while and all of its CPUs are there; and facts.
+/// Returns the plan, after the guest has lived for a while and all CPUs are up, with facts.
 fn prepared() -> Result<(Plan, Facts), String> {
     network::set_up();
     let plan = guest::plan()?;

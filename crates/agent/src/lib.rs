@@ -3,7 +3,7 @@
 //! dependency at run time.
 //!
 //! `punctual-target` runs as a child process, on a board, or as process 1 of a guest
-//! ([`init`]). It is told what to do by a [`punctual_model::Plan`], carries it out
+//! ([`init`]). It gets its orders from a [`punctual_model::Plan`], carries them out
 //! ([`session`]) and answers with a stream of framed records ([`stream`]). The probes are
 //! in [`probes`], one file each.
 //!

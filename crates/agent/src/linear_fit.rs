@@ -4,11 +4,11 @@
 /// A fitted line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearFit {
-    /// What y gains per unit of x.
+    /// The increase of y per unit of x.
     pub slope: f64,
     /// The slope's standard error.
     pub error: f64,
-    /// The degrees of freedom of what is left: two fewer than points.
+    /// The degrees of freedom of the residuals: two fewer than points.
     pub freedom: usize,
 }
 
@@ -32,7 +32,7 @@ fn student(freedom: usize) -> f64 {
 }
 
 impl LinearFit {
-    /// The line through points with different x; none through fewer than three, which would
+    /// Fits a line through points with different x; none through fewer than three, which would
     /// leave nothing to judge its uncertainty by.
     pub fn through(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < 3 {
@@ -55,7 +55,7 @@ impl LinearFit {
         })
     }
 
-    /// The slope's 95 % interval, by Student's quantile: of few points it is wide.
+    /// Returns the slope's 95 % interval, by Student's quantile: it is wide for few points.
     pub fn interval_95(self) -> (f64, f64) {
         let half = student(self.freedom) * self.error;
         (self.slope - half, self.slope + half)

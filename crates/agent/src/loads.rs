@@ -27,21 +27,21 @@ use crate::sys::{sched, time};
 use window::Window;
 use worker::{Done, Shared};
 
-/// A worker begins this long after the load is started, at most; the seed says when.
+/// The longest time from the start of the load to that of a worker; the seed chooses it.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(50);
 
-/// All workers are at work after this long, or the load is given up: forking the 4,000
+/// The time within which all workers must be at work, or the load is given up: forking the 4,000
 /// processes of hackbench 100 takes seconds.
 const LONGEST_START: Nanos = Nanos::from_millis(60_000);
 
-/// A worker that has done nothing for this long after the last sample had stopped before: one
-/// of a thousand that share a CPU waits for its turn for a second or two.
+/// The longest time that a worker may do nothing after the last sample before it counts as stopped:
+/// one of a thousand that share a CPU waits for its turn for a second or two.
 const LONGEST_REST: Nanos = Nanos::from_millis(10_000);
 
-/// Between two looks at the workers.
+/// The time between two looks at the workers.
 const LOOK: Nanos = Nanos::from_millis(10);
 
-/// A worker that is told to end has this long to do so, and is then killed.
+/// The time that a worker which is told to end has to do so, before it is killed.
 const GRACE: Nanos = Nanos::from_millis(500);
 
 /// The name by which a load calls the target's own programs.
@@ -51,13 +51,13 @@ pub const SELF: &str = "punctual-target";
 pub struct RunningLoad {
     workers: Vec<RunningWorker>,
     window: Arc<Window>,
-    /// Where the workers run, and leave their files. Taken away with everything in it.
+    /// The directory where the workers run, and leave their files. It is removed with its content.
     _directory: ScratchDirectory,
 }
 
 struct RunningWorker {
     worker: Worker,
-    /// On which CPUs it may run.
+    /// The CPUs on which it may run.
     cpus: Vec<CpuId>,
     shared: Arc<Shared>,
     thread: JoinHandle<Result<(), Reason>>,
@@ -65,8 +65,8 @@ struct RunningWorker {
 
 impl RunningLoad {
     /// Starts all workers of a load beside a probe that measures on the CPUs `measured`, and
-    /// waits until each is at work; where one is not, all are stopped. From then on it is seen
-    /// what they do while samples are taken.
+    /// waits until each is at work; if one is not, all are stopped. From then on, their work
+    /// is observed while samples are taken.
     pub fn start(load: &Load, measured: &[CpuId], phases: &mut Phases) -> Result<Self, Reason> {
         let directory = ScratchDirectory::enter()
             .map_err(|error| format!("no directory for the load's files: {error}"))?;
@@ -97,8 +97,8 @@ impl RunningLoad {
         }
     }
 
-    /// Waits until each worker is at work. One that pauses is not waited for: that its round
-    /// begins is a part of its recipe.
+    /// Waits until each worker is at work. One that pauses is not waited for, since the start of
+    /// its round is part of its recipe.
     fn come_up(&self) -> Result<(), Reason> {
         let nothing = vec![Done::default(); self.workers.len()];
         let idle = self.idle_since(&nothing, LONGEST_START);
@@ -112,8 +112,8 @@ impl RunningLoad {
         })
     }
 
-    /// Once the probe is done: sees that the load still runs, stops it, and tells what each
-    /// worker did while samples were taken. One that did nothing then, or had stopped, is an
+    /// Checks, after the probe, that the load still runs, stops it, and returns the work that each
+    /// worker did while samples were taken. A worker that did nothing then, or had stopped, is an
     /// error: the probe ran beside another load than the one that is named.
     pub fn finish(self) -> Result<Vec<Work>, Reason> {
         let (span, done, end) = self.window.close();
@@ -145,7 +145,7 @@ impl RunningLoad {
         Ok(works(&workers, &done, span))
     }
 
-    /// That a worker never did what it is for.
+    /// Returns an error if a worker never did its work.
     fn failed(&self) -> Option<Reason> {
         let mut workers = self.workers.iter();
         workers.find_map(|one| {
@@ -156,9 +156,9 @@ impl RunningLoad {
         })
     }
 
-    /// The first of the workers, but those that pause, which does not do anything more than it
-    /// had done `before`, for as long as `limit`; `None` as soon as each of them has. Ends
-    /// early where a worker fails, or the target is asked to end.
+    /// Returns the first worker, except those that pause, that for as long as `limit` does no more
+    /// than it had done `before`; `None` as soon as each of them has done more. Ends
+    /// early if a worker fails, or the target is asked to end.
     fn idle_since(&self, before: &[Done], limit: Nanos) -> Option<&Worker> {
         let deadline = time::now() + limit;
         let mut look = LOOK;
@@ -178,7 +178,7 @@ impl RunningLoad {
         }
     }
 
-    /// Stops all workers; an error where one of them failed.
+    /// Stops all workers; returns an error if one of them failed.
     fn stop(self) -> Result<(), Reason> {
         for worker in &self.workers {
             worker.shared.stop();
@@ -283,7 +283,7 @@ mod tests {
         running.finish()
     }
 
-    /// What a load does is seen by all threads of the process.
+    /// Serialises tests, since a load's work is seen by all threads of the process.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     fn load(worker: Worker) -> Load {
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// What came of a load that runs until it has done enough; of one that never does, the last.
+    /// Returns the work of a load that runs until it has done enough, or the last if it never does.
     fn run_until(load: &Load, is_enough: impl Fn(&Work) -> bool) -> Work {
         // On a busy machine it may not even begin within the first.
         let mut spans = [200, 2_000, 20_000, 60_000]

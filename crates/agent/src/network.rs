@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest's wire: two network cards that are joined, each with a network namespace of its own,
+//! A guest's wire: two network cards that are connected, each with a network namespace of its own,
 //! as two machines would have.
 
 use std::fs::{self, File};
@@ -16,31 +16,31 @@ use crate::init;
 use crate::sys::{net, time};
 use crate::threads::{self, Started};
 
-/// Where the bench puts the driver, if the guest is to have a wire.
+/// The directory where the bench puts the driver, if the guest is to have a wire.
 const MODULES: &str = "/lib/modules/network";
 
-/// Where namespaces have names, as ip-netns(8) has it.
+/// The directory where namespaces have names, as in ip-netns(8).
 const NAMESPACES: &str = "/run/netns";
 
-/// The kernel's switch for IPv6: with it each end would send frames by itself when it comes up.
+/// The kernel's switch for IPv6. With IPv6, each end would send frames by itself when it comes up.
 const IPV6_OFF: &str = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
 
-/// Who may send echo requests by a socket for nothing else: the guest's only group.
+/// The groups that may send echo requests by an ICMP socket: the guest's only group.
 const PINGS: &str = "/proc/sys/net/ipv4/ping_group_range";
 
-/// Of the block that is reserved for tests of network devices (RFC 2544).
+/// Addresses in the block that is reserved for tests of network devices (RFC 2544).
 const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const FAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
-/// The cards agree on a speed within this time, or they are not joined.
+/// The time within which the cards must agree on a speed, or they count as not connected.
 const PATIENCE: Nanos = Nanos::from_millis(30_000);
 const POLL: Nanos = Nanos::from_millis(10);
 
-/// Why there is no wire though the bench has brought its driver along.
+/// The reason why there is no wire although the bench has brought its driver along.
 static FAILURE: OnceLock<String> = OnceLock::new();
 
-/// Loads the driver, where there is one, and switches both ends on. Where that fails the probes
-/// that need the wire say so.
+/// Loads the driver, if there is one, and switches both ends on. If that fails, the probes
+/// that need the wire report it.
 pub fn set_up() {
     if let (true, Err(error)) = (Path::new(MODULES).is_dir(), join()) {
         eprintln!("punctual-target: no wire: {error}");
@@ -48,7 +48,7 @@ pub fn set_up() {
     }
 }
 
-/// Why the guest's wire could not be set up, if that is so.
+/// Returns the reason why the guest's wire could not be set up, if it failed.
 pub fn failure() -> Option<&'static str> {
     FAILURE.get().map(String::as_str)
 }
@@ -74,7 +74,7 @@ fn join() -> Result<(), String> {
     wait_for(NEAR).map_err(failed)
 }
 
-/// Does something in a network namespace, by its name; in the thread's own, where that is empty.
+/// Runs `body` in the network namespace of this name; in the thread's own, if the name is empty.
 pub fn within<T: Send>(
     namespace: &str,
     body: impl FnOnce() -> io::Result<T> + Send,
@@ -94,7 +94,7 @@ fn place(namespace: &str) -> PathBuf {
     Path::new(NAMESPACES).join(namespace)
 }
 
-/// A thread that has entered a namespace takes it along to its end.
+/// Runs `body` in a thread of its own, which keeps the namespace that it enters until it ends.
 fn in_a_thread<T: Send>(body: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let ended = thread::scope(|scope| threads::start(scope, body).and_then(Started::join));
     ended.map_err(|reason| io::Error::other(reason.to_string()))?
@@ -112,7 +112,7 @@ fn make_namespace() -> io::Result<File> {
     })
 }
 
-/// A kernel may have no IPv6.
+/// Switches IPv6 off. A kernel may have none.
 fn switch_off_ipv6() {
     _ = fs::write(IPV6_OFF, "1");
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a seed changes: when loads and probes begin, against each other and the tick.
+//! The effect of a seed: the starts of loads and probes, relative to each other and the tick.
 
 use punctual_model::Nanos;
 
-/// Gives out spans that depend on a seed and on nothing else.
+/// Generates spans that depend on a seed and on nothing else.
 ///
 /// The generator is `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
@@ -12,19 +12,19 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// The phases of one step of a plan.
+    /// Creates the phases of one step of a plan.
     pub fn new(seed: u64, step: u32) -> Self {
         let mut phases = Self { state: seed };
         phases.state = phases.next() ^ u64::from(step);
         phases
     }
 
-    /// A span from zero up to, not including, `limit`.
+    /// Returns a span from zero up to, not including, `limit`.
     pub fn below(&mut self, limit: Nanos) -> Nanos {
         Nanos(self.number(u64::try_from(limit.0).unwrap_or(0)) as i64)
     }
 
-    /// A number from zero up to, not including, `limit`; zero if that is zero.
+    /// Returns a number from zero up to, not including, `limit`; zero if `limit` is zero.
     pub fn number(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }

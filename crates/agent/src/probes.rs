@@ -19,12 +19,12 @@ pub struct Probe {
     pub name: &'static str,
     /// One line that says what it measures.
     pub summary: &'static str,
-    /// Reads its parameters; an error says which is wrong.
+    /// Reads its parameters; an error names the faulty one.
     parse: fn(&Table) -> Result<Box<dyn Measurement>, String>,
 }
 
-/// From a line for each probe: its module, its place in [`ALL`], and in [`INFOS`]. A probe
-/// that lacks a `PROBE` or an `INFO` does not compile.
+/// Generates from a line for each probe: its module, its place in [`ALL`], and in [`INFOS`]. A
+/// probe that lacks a `PROBE` or an `INFO` does not compile.
 macro_rules! probes {
     ($($name:ident,)+) => {
         $(pub(crate) mod $name;)+
@@ -64,23 +64,23 @@ probes! {
     footprint,
 }
 
-/// What the workstation must know of the probe of this name, if there is such a probe.
+/// Returns the workstation's facts about the probe of this name, if there is such a probe.
 pub fn info(probe: &str) -> Option<&'static ProbeInfo> {
     INFOS.iter().find(|info| info.name == probe)
 }
 
 /// A probe with its parameters.
 pub trait Measurement: std::fmt::Debug {
-    /// How long the subject will be busy with it at least, as far as the parameters tell.
+    /// The minimum time that it keeps the subject busy, as far as the parameters tell.
     fn nominal(&self) -> Nanos;
 
     /// The nominal time between two samples, for a probe that takes them one by one for as
-    /// long as it is told: then `samples` may be as many as a user has time for.
+    /// long as requested: then `samples` may be as many as a user has time for.
     fn period(&self) -> Option<Nanos> {
         None
     }
 
-    /// What says how much it measures, for a probe that goes on for as long as it is told.
+    /// The extent of the measurement, for a probe that goes on for as long as requested.
     fn extent(&self) -> Option<Extent> {
         self.period().map(|each| Extent {
             parameter: "samples",
@@ -90,13 +90,13 @@ pub trait Measurement: std::fmt::Debug {
         })
     }
 
-    /// Whether it has one recording on each CPU, called by it, of samples that a thread bound
-    /// there takes one by one: what was measured so far can be told then.
+    /// Returns true if it has one recording for each CPU, named after it, of samples that a thread
+    /// bound there takes one by one: then the results so far can be reported.
     fn is_by_cpu(&self) -> bool {
         false
     }
 
-    /// The CPUs that its parameters name for it to measure on: housekeeping is elsewhere.
+    /// The CPUs on which its parameters tell it to measure: housekeeping is elsewhere.
     fn cpus(&self) -> &[CpuId] {
         &[]
     }
@@ -107,29 +107,29 @@ pub trait Measurement: std::fmt::Debug {
         None
     }
 
-    /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
+    /// Takes the measurement. An error is the reason why it cannot: it becomes `unsupported`.
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason>;
 }
 
-/// What says how much a probe measures.
+/// The parameter that determines how much a probe measures, with its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// The parameter.
     pub parameter: &'static str,
-    /// The nominal time that each one of it takes.
+    /// The nominal time that each unit of it takes.
     pub each: Nanos,
-    /// So many are in one run at most, however short they are.
+    /// The most units in one run, however short they are.
     pub most: u64,
-    /// How many it is now, where that is what a share is taken of unless a suite says
-    /// otherwise: no document tells a number of them.
+    /// The current number, if that is the whole of which a share is taken unless a suite says
+    /// otherwise: no document states a number for them.
     pub own: Option<u64>,
 }
 
-/// What a probe is told besides its parameters.
+/// The context of a probe's measurement, besides its parameters.
 pub struct Context {
     /// Spans that depend on the seed.
     pub phases: Phases,
-    /// What is done about samples above a limit, for a probe that has a
+    /// The watcher of samples above a limit, for a probe that has a
     /// [priority](Measurement::watched_priority) for it.
     pub watcher: Option<Arc<Watcher>>,
     /// The sample that is due at a moment of its own.
@@ -137,7 +137,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// One in which nobody watches.
+    /// Creates a context without a watcher.
     pub fn new(phases: Phases) -> Self {
         Self {
             phases,
@@ -147,8 +147,8 @@ impl Context {
     }
 }
 
-/// Measures variants one after the other. Where the target is asked to end, those that were
-/// measured by then are kept.
+/// Measures variants one after the other. If the target is asked to end, the variants measured
+/// by then are kept.
 fn each<V>(
     variants: impl IntoIterator<Item = V>,
     mut measure: impl FnMut(V) -> Result<Recording, Reason>,
@@ -164,7 +164,7 @@ fn each<V>(
     Ok(recordings)
 }
 
-/// The measurement that a step asks for.
+/// Parses the measurement that a step asks for.
 pub fn parse(probe: &str, parameters: &Table) -> Result<Box<dyn Measurement>, String> {
     let Some(found) = ALL.iter().find(|known| known.name == probe) else {
         let names: Vec<&str> = ALL.iter().map(|known| known.name).collect();
@@ -192,7 +192,7 @@ where
     Ok(Box::new(measurement))
 }
 
-/// Whether a parameter lies within its range; the error names all three.
+/// Checks that a parameter lies within its range; the error names all three.
 pub(crate) fn within<T: PartialOrd + Copy + std::fmt::Display>(
     name: &str,
     value: T,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs whose names, options and output people's scripts know: one file each, one
+//! The programs whose names, options and output users' scripts know: one file each, one
 //! line each in [`ALL`].
 //!
 //! Each is `punctual-target` called by another name (`argv[0]`, a link), or by that name as
-//! its subcommand. They measure with the code of the probes; what is here is options,
+//! its subcommand. They measure with the code of the probes; the code here handles options,
 //! output, and the end on Ctrl-C.
 
 mod cpus;
@@ -26,16 +26,16 @@ use std::path::Path;
 use anyhow::Result;
 use lexopt::Parser;
 
-/// A program that others know.
+/// A program that is known from elsewhere.
 #[derive(Debug)]
 pub struct Program {
     /// Its name.
     pub name: &'static str,
-    /// Runs it to its end.
+    /// Runs the program to its end.
     pub run: fn(&mut Parser) -> Result<()>,
 }
 
-/// All of them.
+/// All programs.
 pub const ALL: &[Program] = &[
     cyclicdeadline::PROGRAM,
     cyclictest::PROGRAM,
@@ -46,7 +46,7 @@ pub const ALL: &[Program] = &[
     sendme::PROGRAM,
 ];
 
-/// The program that is called by this name, or by a path that ends in it.
+/// Returns the program of this name, or with a path that ends in it.
 pub fn called(name: &OsStr) -> Option<&'static Program> {
     let name = Path::new(name).file_name()?;
     ALL.iter().find(|program| program.name == name)

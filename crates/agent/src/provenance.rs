@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is judged, as read back from the running kernel, before the first sample.
+//! Facts about the subject, as read back from the running kernel before the first sample.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use punctual_model::{Fact, Facts, Reason};
 use crate::sys::{time, tsc};
 use crate::virtualised;
 
-/// Files whose content is a fact of its own, by the name of the fact.
+/// Files whose content is a fact of its own, with the fact's name.
 const FACTS: &[(&str, &str)] = &[
     (
         "clocksource",
@@ -30,7 +30,7 @@ const FACTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Reads everything back.
+/// Reads all facts back.
 pub fn read() -> Provenance {
     let version = shown("/proc/version");
     let (release, cmdline) = (shown("/proc/sys/kernel/osrelease"), shown("/proc/cmdline"));
@@ -75,7 +75,7 @@ fn facts() -> Facts {
     facts
 }
 
-/// A file's first line, or why there is none.
+/// Returns a file's first line, or the reason why there is none.
 fn line(path: &str) -> Result<String, Reason> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text.lines().next().unwrap_or_default().trim().to_owned()),
@@ -83,16 +83,16 @@ fn line(path: &str) -> Result<String, Reason> {
     }
 }
 
-/// A file's first line; where there is none, that it is not known, and why.
+/// Returns a file's first line; if there is none, says that it is not known, and why.
 fn shown(path: &str) -> String {
     Fact::from(line(path)).to_string()
 }
 
-/// The preemption model in force.
+/// Returns the preemption model in force.
 ///
 /// `PREEMPT_RT` is looked for in `/proc/version`, because `/sys/kernel/realtime` exists
-/// only with the out-of-tree patch. A kernel with `PREEMPT_DYNAMIC` tells the model chosen
-/// at boot in debugfs, in parentheses. A kernel without either tells by `PREEMPT` in its
+/// only with the out-of-tree patch. A kernel with `PREEMPT_DYNAMIC` shows the model chosen
+/// at boot in debugfs, in parentheses. A kernel without either shows by `PREEMPT` in its
 /// version that it is fully preemptible; `none` and `voluntary` then look the same.
 fn preemption(version: &str, dynamic: Result<String, Reason>) -> Preemption {
     let has = |word| {
@@ -115,8 +115,8 @@ fn preemption(version: &str, dynamic: Result<String, Reason>) -> Preemption {
     }
 }
 
-/// The model that a kernel with `PREEMPT_DYNAMIC` booted with, by its command line or else its
-/// configuration. Whoever is root may have chosen another one since.
+/// Returns the model that a kernel with `PREEMPT_DYNAMIC` booted with, by its command line or else
+/// its configuration. Root may have chosen another one since.
 fn as_booted(cmdline: &str, config: &str) -> Option<Preemption> {
     let arguments = cmdline.split_whitespace();
     let arguments = arguments.filter_map(|one| one.strip_prefix("preempt="));
@@ -145,7 +145,7 @@ fn as_booted(cmdline: &str, config: &str) -> Option<Preemption> {
     })
 }
 
-/// Whether timers end on the nanosecond or on the tick.
+/// Returns whether timers end on the nanosecond or on the tick.
 fn high_resolution() -> Fact {
     match time::resolution() {
         Ok(resolution) if resolution.0 == 1 => "active".into(),
@@ -154,7 +154,7 @@ fn high_resolution() -> Fact {
     }
 }
 
-/// All memory that the kernel has, in kibibytes.
+/// Returns the total memory of the kernel, in kibibytes.
 fn memory_kib() -> Result<i64, Reason> {
     let path = "/proc/meminfo";
     let text = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
@@ -170,14 +170,14 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// On arm64, where no name is shown: who made it, and which of theirs it is, as numbers.
+/// Returns the model on arm64, where no name is shown: the maker and the part, as numbers.
 fn arm_model(cpuinfo: &str) -> Option<String> {
     let maker = cpu_field(cpuinfo, "CPU implementer")?;
     let part = cpu_field(cpuinfo, "CPU part")?;
     Some(format!("implementer {maker}, part {part}"))
 }
 
-/// On RISC-V: its name if the device tree has one, else its three numbers.
+/// Returns the model on RISC-V: its name if the device tree has one, else its three numbers.
 #[cfg(any(target_arch = "riscv64", test))]
 fn riscv_model(cpuinfo: &str) -> Option<String> {
     let number = |name| cpu_field(cpuinfo, name);

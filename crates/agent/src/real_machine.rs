@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What decides how late a real machine is, besides its kernel: read before the first sample,
-//! and nothing of it changed. A guest in virtual time has none of it.
+//! Facts besides the kernel that decide how late a real machine is. They are read before the first
+//! sample, and none of them is changed. A guest in virtual time has none of them.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +11,7 @@ use punctual_model::{CpuId, Fact, Facts, Reason};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// Files whose content is a fact of its own, by the name of the fact.
+/// Files whose content is a fact of its own, with the fact's name.
 const FACTS: [(&str, &str); 7] = [
     ("idle_driver", "cpuidle/current_driver"),
     ("idle_governor", "cpuidle/current_governor_ro"),
@@ -26,7 +26,7 @@ const FACTS: [(&str, &str); 7] = [
 /// 2-2, `MSR_SMI_COUNT`).
 const SMI_COUNT: u64 = 0x34;
 
-/// What the machine is set to.
+/// Returns the facts about the machine's configuration.
 pub fn facts() -> Facts {
     let read = |(name, file): &(&str, &str)| {
         let fact = line(&format!("{CPUS}/{file}")).map(|text| Fact::parse(&text));
@@ -45,7 +45,7 @@ pub fn facts() -> Facts {
     facts
 }
 
-/// Who made the machine, and what they call it: by DMI, or by the device tree, where that text
+/// Returns the machine's maker and its name: by DMI, or by the device tree, where the text
 /// ends with a zero byte.
 fn model() -> Result<String, Reason> {
     let words =
@@ -66,7 +66,7 @@ fn online() -> Result<Vec<CpuId>, Reason> {
     Ok(parse_list(&line(&format!("{CPUS}/online"))?)?)
 }
 
-/// One word where it is the same on all CPUs, else which CPUs have which:
+/// Returns one word if it is the same on all CPUs, else each word with its CPUs:
 /// `performance on 0-2, powersave on 3`.
 fn by_cpus(online: &[CpuId], what: fn(CpuId) -> Result<Fact, Reason>) -> Result<Fact, Reason> {
     let mut groups: Vec<(Fact, Vec<CpuId>)> = Vec::new();
@@ -93,13 +93,13 @@ fn governor(cpu: CpuId) -> Result<Fact, Reason> {
     line(&format!("{CPUS}/{cpu}/cpufreq/scaling_governor")).map(Fact::from)
 }
 
-/// The idle states that a CPU may enter, shallow ones first: `POLL C1 C6`.
+/// Returns the idle states that a CPU may enter, shallow ones first: `POLL C1 C6`.
 fn idle_states(cpu: CpuId) -> Result<Fact, Reason> {
     let names = states(cpu)?.into_iter().map(|state| state.name);
     Ok(names.collect::<Vec<_>>().join(" ").into())
 }
 
-/// The longest way out of an idle state that any CPU may enter.
+/// Returns the longest exit latency of an idle state that any CPU may enter.
 fn exit_latency(online: &Result<Vec<CpuId>, Reason>) -> Result<Fact, Reason> {
     let mut longest = 0;
     for cpu in online.clone()? {
@@ -114,7 +114,7 @@ struct IdleState {
     exit_latency_us: i64,
 }
 
-/// The idle states that are not disabled.
+/// Returns the idle states that are not disabled.
 fn states(cpu: CpuId) -> Result<Vec<IdleState>, Reason> {
     let directory = format!("{CPUS}/{cpu}/cpuidle");
     let entries =
@@ -148,8 +148,8 @@ fn states(cpu: CpuId) -> Result<Vec<IdleState>, Reason> {
     Ok(states)
 }
 
-/// System management interrupts: code of the firmware, which no kernel sees, and which stops
-/// all CPUs.
+/// System management interrupts: they run code of the firmware, which no kernel sees, and which
+/// stops all CPUs.
 #[derive(Debug)]
 pub struct Smis {
     before: Result<Vec<(CpuId, u64)>, Reason>,
@@ -161,7 +161,7 @@ impl Smis {
         Self { before: smis() }
     }
 
-    /// How many there were since; of CPUs that differ, those of the one that had most.
+    /// Returns their number since then; if CPUs differ, that of the CPU that had most.
     pub fn so_far(&self) -> Fact {
         let counted = self.before.clone().and_then(|before| {
             let after = smis()?;
@@ -175,7 +175,7 @@ impl Smis {
     }
 }
 
-/// The counter of each CPU. It has 32 bits.
+/// Returns the counter of each CPU. It has 32 bits.
 fn smis() -> Result<Vec<(CpuId, u64)>, Reason> {
     let count = |cpu: CpuId| {
         let path = registers(cpu);
@@ -190,13 +190,13 @@ fn smis() -> Result<Vec<(CpuId, u64)>, Reason> {
     online()?.into_iter().map(count).collect()
 }
 
-/// Whether the CPUs are Intel's: no others have the counter.
+/// Returns true if the CPUs are Intel's: no others have the counter.
 pub fn is_intel() -> bool {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     cpus.contains("GenuineIntel")
 }
 
-/// The file with the model specific registers of a CPU.
+/// Returns the file with the model specific registers of a CPU.
 pub fn registers(cpu: CpuId) -> String {
     format!("/dev/cpu/{}/msr", cpu.0)
 }
@@ -215,7 +215,7 @@ impl SmiCounter {
         Ok(Self { registers, last })
     }
 
-    /// How many there were since this was last asked.
+    /// Returns the number of interrupts since the last call.
     pub fn more(&mut self) -> io::Result<u64> {
         let before = self.last;
         self.last = smi_count(&self.registers)?;
@@ -223,7 +223,7 @@ impl SmiCounter {
     }
 }
 
-/// The register's lower half is the counter.
+/// Reads the counter, which is the register's lower half.
 fn smi_count(registers: &File) -> io::Result<u32> {
     let mut bytes = [0; 8];
     registers.read_exact_at(&mut bytes, SMI_COUNT)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Preparing a thread for measuring: memory, CPU, policy, priority, and reading them back.
+//! Preparation of a thread for measuring: memory, CPU, policy, priority, and reading them back.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -12,18 +12,18 @@ use crate::sys::memory;
 use crate::sys::sched::{self, Policy};
 use crate::sys::time::{now, sleep};
 
-/// How a measuring thread was really scheduled, as the kernel tells it.
+/// The actual scheduling of a measuring thread, as the kernel reports it.
 pub type Settings = Facts;
 
 /// Prepares the calling thread: memory locked, bound to `cpu`, `SCHED_FIFO` with `priority`,
-/// timer slack 1 ns, stack touched. From then on, until the thread ends, what a load does
-/// counts as done while samples were taken. Returns what the kernel says when asked; an error is the
+/// timer slack 1 ns, stack touched. From then on, until the thread ends, a load's work counts as
+/// done while samples were taken. Returns the settings as read back; an error is the
 /// reason why the thread cannot measure. There is no fallback.
 pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     prepare_thread_as(Policy::Fifo, cpu, priority)
 }
 
-/// The same with another policy; the priority is 0 where that has none.
+/// Like [`prepare_thread`], with another policy; the priority is 0 if the policy has none.
 pub fn prepare_thread_as(policy: Policy, cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     let locked = lock_memory()?;
     pin(cpu)?;
@@ -40,21 +40,21 @@ pub fn prepare_thread_as(policy: Policy, cpu: CpuId, priority: u8) -> Result<Set
     ]))
 }
 
-/// The share of each period that a `SCHED_DEADLINE` thread may run, in per cent, unless it is
-/// said: enough to measure, little enough for one on each CPU.
+/// The default share of each period that a `SCHED_DEADLINE` thread may run, in per cent:
+/// enough to measure, little enough for one on each CPU.
 pub const DEADLINE_SHARE: i64 = 30;
 
-/// When the periods of a `SCHED_DEADLINE` thread begin.
+/// The start of the periods of a `SCHED_DEADLINE` thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periods {
-    /// When the first one has begun.
+    /// The time when the first one began.
     pub first: Nanos,
-    /// The kernel began it so much later at most: the time that it took to be asked.
+    /// The most by which the kernel began it later: the time that the request took.
     pub within: Nanos,
 }
 
-/// Begins the periods of a `SCHED_DEADLINE` thread anew. The kernel does so only where the last
-/// deadline has passed, so the thread sleeps that long before.
+/// Restarts the periods of a `SCHED_DEADLINE` thread. The kernel does so only if the last
+/// deadline has passed, so the thread sleeps that long first.
 pub fn begin_periods_anew(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
     schedule(Policy::Fifo, PRIORITY_BEFORE)?;
     sleep(period * 2);
@@ -90,8 +90,8 @@ fn begin_periods(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
     Ok(Periods { first, within })
 }
 
-/// Prepares the calling thread as [`prepare_thread`] does, but for `SCHED_DEADLINE`, and bound to
-/// no CPU where there are several: the kernel's test of admission asks for that.
+/// Like [`prepare_thread`], but for `SCHED_DEADLINE`, and bound to no CPU if there are several: the
+/// kernel's admission test requires that.
 pub fn prepare_deadline_thread(
     runtime: Nanos,
     period: Nanos,
@@ -126,31 +126,31 @@ pub fn prepare_deadline_thread(
 pub struct Faults(Result<(i64, i64), Reason>);
 
 impl Default for Faults {
-    /// None.
+    /// Creates a count of no faults.
     fn default() -> Self {
         Self(Ok((0, 0)))
     }
 }
 
 impl Faults {
-    /// Those of the calling thread up to now.
+    /// Returns the faults of the calling thread up to now.
     pub fn of_thread() -> Self {
         Self(memory::faults().map_err(|error| format!("getrusage: {error}").into()))
     }
 
-    /// Those of the calling thread since then.
+    /// Returns the faults of the calling thread since then.
     #[must_use]
     pub fn until_now(self) -> Self {
         self.with(Self::of_thread(), |before, now| now - before)
     }
 
-    /// These and another thread's together.
+    /// Adds another thread's faults.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.with(other, |one, another| one + another)
     }
 
-    /// These without others of the same thread.
+    /// Subtracts other faults of the same thread.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         self.with(other, |all, some| all - some)
@@ -161,7 +161,7 @@ impl Faults {
         Self(both.map(|(one, other)| (of(one.0, other.0), of(one.1, other.1))))
     }
 
-    /// As they are kept with a recording.
+    /// Returns the faults as they are kept with a recording.
     pub fn facts(&self) -> Settings {
         let fact =
             |number: fn(&(i64, i64)) -> i64| self.0.as_ref().map(number).map_err(Reason::clone);
@@ -173,8 +173,8 @@ impl Faults {
     }
 }
 
-/// Locks all memory of the process, present and future, when it is first called; an error
-/// where that is refused. Returns how many KiB of it the kernel says are locked now.
+/// Locks all memory of the process, present and future, at the first call; returns an error if that
+/// is refused. Returns how many KiB of it are locked now, according to the kernel.
 pub fn lock_memory() -> Result<u64, Reason> {
     static LOCKED: OnceLock<Result<(), Reason>> = OnceLock::new();
     let refused = |error: std::io::Error| Reason::NoMemoryLock {
@@ -190,7 +190,7 @@ pub fn lock_memory() -> Result<u64, Reason> {
     }
 }
 
-/// `VmLck` of proc(5)'s `status`, in KiB.
+/// Reads `VmLck` of proc(5)'s `status`, in KiB.
 fn parse_locked_kib(status: &str) -> Option<u64> {
     let line = status
         .lines()
@@ -198,7 +198,7 @@ fn parse_locked_kib(status: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// Binds the calling thread to `cpu`; an error where the kernel then says otherwise.
+/// Binds the calling thread to `cpu`; returns an error if the kernel then reports otherwise.
 pub fn pin(cpu: CpuId) -> Result<(), Reason> {
     sched::pin(cpu).map_err(|error| format!("cannot bind a thread to {cpu}: {error}"))?;
     let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
@@ -208,8 +208,8 @@ pub fn pin(cpu: CpuId) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Gives the calling thread a policy and a priority, and touches its stack; an error where
-/// the kernel then says otherwise. There is no fallback.
+/// Gives the calling thread a policy and a priority, and touches its stack; returns an error if
+/// the kernel then reports otherwise. There is no fallback.
 pub fn schedule(policy: Policy, priority: u8) -> Result<(), Reason> {
     let name = policy.name();
     sched::set(policy, priority).map_err(|error| Reason::Refused {
@@ -227,8 +227,8 @@ pub fn schedule(policy: Policy, priority: u8) -> Result<(), Reason> {
     Ok(())
 }
 
-/// The real-time priority at which the kernel runs the calling thread at this moment, be it
-/// its own or one that a mutex lends it; `sched_getparam` tells the former only.
+/// Returns the real-time priority at which the kernel runs the calling thread now, either
+/// its own or one that a mutex lends it; `sched_getparam` returns only the former.
 pub fn effective_priority() -> Result<i32, Reason> {
     let path = "/proc/thread-self/stat";
     let text = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
@@ -236,14 +236,14 @@ pub fn effective_priority() -> Result<i32, Reason> {
         .ok_or_else(|| Reason::unreadable(path, format!("no priority in {text:?}")))
 }
 
-/// What [`effective_priority`] said when a mutex was wanted; a negative number is none.
+/// Converts a result of [`effective_priority`] while a mutex was wanted; a negative one is absent.
 pub fn lent_priority(found: i32) -> Finding {
     let known = u64::try_from(found).map(Finding::Count);
     known.unwrap_or_else(|_| Finding::Absent("/proc/thread-self/stat did not tell it".into()))
 }
 
-/// Field 18 of proc(5)'s `stat`; a real-time priority `n` is shown there as `-1 - n`. The
-/// fields are counted from behind the command's name, which may hold anything.
+/// Reads field 18 of proc(5)'s `stat`; a real-time priority `n` is shown there as `-1 - n`. Fields
+/// are counted from after the command's name, which may contain anything.
 fn parse_effective_priority(stat: &str) -> Option<i32> {
     let (_, fields) = stat.rsplit_once(')')?;
     let shown: i32 = fields.split_whitespace().nth(15)?.parse().ok()?;

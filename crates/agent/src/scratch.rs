@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Private directories: for the files of loads, and of a probe that needs some.
 //!
-//! The directory of temporary files is everybody's. A private directory is one that did not
-//! exist before, that only its user may enter, and that is known by a descriptor, not by its
-//! name: what is behind the name may be another's by the time that it is removed.
+//! The directory of temporary files is shared by everybody. A private directory is one that did not
+//! exist before, that only its user may enter, and that is known by a descriptor instead of its
+//! name: by the time that it is removed, the name may stand for another's.
 
 use std::env;
 use std::fs::{self, DirBuilder, File};
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 
-/// What others than the owner may do, in a file's mode.
+/// The permissions of others than the owner, in a file's mode.
 const OTHERS: u32 = 0o77;
 
-/// How private directories are called: this, the process, a number.
+/// The beginning of private directories' names, followed by the process and a number.
 const PREFIX: &str = "punctual-";
 
 /// A directory of its own. It is locked as long as it is used, and removed, with all that is
@@ -30,7 +30,7 @@ pub struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// A new one below `parent`.
+    /// Creates a new one below `parent`.
     pub fn new_in(parent: &Path) -> io::Result<Self> {
         let names = (0..10_000).map(|number| format!("{PREFIX}{}-{number}", std::process::id()));
         for path in names.map(|name| parent.join(name)) {
@@ -48,7 +48,7 @@ impl PrivateDirectory {
         Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
     }
 
-    /// Takes a directory that exists; `None` where it is not this user's alone, or used.
+    /// Takes an existing directory; `None` if it is not this user's alone, or is in use.
     fn take(path: &Path) -> io::Result<Option<Self>> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let handle = match open(path, flags, Mode::empty()) {
@@ -69,12 +69,12 @@ impl PrivateDirectory {
         Ok(is_there.then_some(Self { path, handle }))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes what is in it, whatever its name stands for by now.
+    /// Removes its content, whatever its name stands for by now.
     fn clear(&self) -> io::Result<()> {
         let inside = PathBuf::from(format!("/proc/self/fd/{}/", self.handle.as_raw_fd()));
         for entry in fs::read_dir(&inside)? {
@@ -99,10 +99,10 @@ impl Drop for PrivateDirectory {
     }
 }
 
-/// A private directory in which this process and what it starts is until it is dropped.
+/// A private directory in which this process and its children are until it is dropped.
 ///
 /// (To change the directory in a child only, between fork and exec, takes a fork that copies
-/// the address space, and whoever measures would pay for the copies.)
+/// the address space, and a measuring thread would pay for the copies.)
 #[derive(Debug)]
 pub struct ScratchDirectory {
     before: PathBuf,
@@ -110,7 +110,7 @@ pub struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// Makes a new one and goes there.
+    /// Makes a new one and changes to it.
     pub fn enter() -> io::Result<Self> {
         let directory = PrivateDirectory::new_in(&env::temp_dir())?;
         // Where this process is may be gone already.
@@ -129,7 +129,7 @@ impl Drop for ScratchDirectory {
     }
 }
 
-/// Removes the private directories that targets of this user have left behind when they were
+/// Removes the private directories that targets of this user left behind when they were
 /// killed.
 pub fn remove_left_behind() {
     remove_left_in(&env::temp_dir());
@@ -144,7 +144,7 @@ fn remove_left_in(parent: &Path) {
     }
 }
 
-/// Whether a directory of this name may be one of these: `punctual-17-0`.
+/// Returns true if a directory of this name may be one of these: `punctual-17-0`.
 fn is_private(name: &str) -> bool {
     let numbers = name
         .strip_prefix(PREFIX)

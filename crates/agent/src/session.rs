@@ -20,10 +20,10 @@ use crate::sys::{marker, process, sched};
 use crate::tracer::{self, Watcher};
 use crate::{cpus, provenance, scratch, setting, status_page};
 
-/// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
-/// are what the caller adds to the provenance, `in_the_end` what it adds when all is measured.
-/// Where the target is asked to end, the step that runs ends after its sample, and no further
-/// one is begun.
+/// Carries out a plan and sends the results; returns an error only if sending fails. `facts`
+/// are the caller's additions to the provenance, `in_the_end` those after all measurements.
+/// If the target is asked to end, the running step ends after its sample, and no further
+/// step begins.
 pub fn carry_out(
     plan: &Plan,
     facts: Facts,
@@ -101,7 +101,7 @@ pub fn carry_out(
     })
 }
 
-/// What is judged, and what was put in order before.
+/// Returns the facts about the subject, and about the state that was restored before.
 fn provenance(facts: Facts) -> Provenance {
     scratch::remove_left_behind();
     let mut restored = setting::restore_left_behind();
@@ -116,13 +116,13 @@ fn provenance(facts: Facts) -> Provenance {
     provenance
 }
 
-/// How often each probe, load and variant has been recorded: a plan may measure the same
-/// twice, in two ways.
+/// The number of times that each probe, load and variant has been recorded: a plan may measure
+/// the same twice, in two ways.
 #[derive(Clone, Default)]
 pub struct Repetitions(BTreeMap<(String, String, String), u32>);
 
 impl Repetitions {
-    /// Completes a key of which the probe has set the variant.
+    /// Completes a key whose variant the probe has set.
     pub fn complete(&mut self, key: &mut RecordingKey, step: &Step, number: u32) {
         key.step = number;
         key.probe.clone_from(&step.probe);
@@ -134,7 +134,7 @@ impl Repetitions {
     }
 }
 
-/// A reason, and the reason for it where a module could not be brought along.
+/// Returns a reason, with the reason for it if a module could not be brought along.
 fn explained(plan: &Plan, reason: Reason) -> Reason {
     let why = reason
         .missing_module()
@@ -145,7 +145,7 @@ fn explained(plan: &Plan, reason: Reason) -> Reason {
     }
 }
 
-/// All steps, parsed before the first is begun.
+/// Parses all steps before the first one begins.
 fn understand(plan: &Plan) -> Result<Vec<Box<dyn Measurement>>, String> {
     let parse = |(step, number): (&Step, u32)| {
         if step.load != IDLE && !plan.loads.contains_key(&step.load) {
@@ -170,7 +170,7 @@ fn understand(plan: &Plan) -> Result<Vec<Box<dyn Measurement>>, String> {
     plan.steps.iter().zip(1..).map(parse).collect()
 }
 
-/// Lets the calling thread start and stop loads while these take all the CPU there is.
+/// Lets the calling thread start and stop loads while these take all CPU time.
 fn prepare_control_thread() {
     // Without the right to do so loads may start and stop late, but the probes, which
     // insist on their own scheduling and on locked memory, will say so themselves.
@@ -179,7 +179,7 @@ fn prepare_control_thread() {
     let _ = process::adopt_orphans();
 }
 
-/// What a step's probe recorded, and what its load did meanwhile.
+/// Returns the recordings of a step's probe, and its load's work meanwhile.
 fn measure(
     plan: &Plan,
     step: &Step,
@@ -212,8 +212,8 @@ fn measure(
     Ok((recordings, work))
 }
 
-/// What is done about samples above a limit. The kernel's tracer is started before the load, so
-/// that none of that falls into the measurement.
+/// Creates the watcher of samples above a limit. The kernel's tracer is started before the load,
+/// so that none of that falls into the measurement.
 fn watcher(request: Tracing, measurement: &dyn Measurement) -> Watcher {
     match measurement.watched_priority() {
         Some(priority) => Watcher::start(request, priority),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Settings of the kernel that a probe changes for as long as it measures.
 //!
-//! A [`SettingGuard`] restores the setting when it is dropped. What was there is noted in a file
-//! before the setting is changed, so that it can also be restored when the target was killed:
-//! by the next one, when it starts. The notes lie where a reboot clears them, as it clears the
+//! A [`SettingGuard`] restores the setting when it is dropped. The previous value is noted in a
+//! file before the setting is changed, so that it can also be restored after the target was killed:
+//! by the next target, when it starts. The notes lie where a reboot clears them, as it clears the
 //! settings. A note is locked for as long as its owner lives, so that nobody takes it for
-//! one that was left behind, and no two targets change the same setting. Who has locked a note
-//! that is not there any more, because its owner has removed it meanwhile, takes another.
+//! one that was left behind, and no two targets change the same setting. A process that has locked
+//! a note which no longer exists, because its owner has removed it meanwhile, takes another.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Where the notes are: one file per setting, named like it, containing what was there.
+/// The directory of the notes: one file per setting, named like it, with its previous value.
 const NOTES: &str = "/run/punctual/settings";
 
 /// A setting that is changed until this is dropped.
@@ -24,12 +24,12 @@ pub struct SettingGuard {
     path: PathBuf,
     before: String,
     note: PathBuf,
-    /// Locked; closed, and so unlocked, only after the note is gone.
+    /// The note, locked; it is closed, and so unlocked, only after it is removed.
     _lock: File,
 }
 
 impl SettingGuard {
-    /// Writes `value` to the file that is the setting; an error is the reason why not.
+    /// Writes `value` to the file of the setting; an error is the reason why it could not be set.
     pub fn set(path: &str, value: &str) -> Result<Self, String> {
         Self::set_noted(Path::new(NOTES), Path::new(path), value)
     }
@@ -51,7 +51,7 @@ impl SettingGuard {
         Ok(setting)
     }
 
-    /// What was there before.
+    /// Returns the previous value.
     pub fn before(&self) -> &str {
         self.before.trim()
     }
@@ -66,7 +66,7 @@ impl Drop for SettingGuard {
     }
 }
 
-/// A note that nobody else has locked, and that is there.
+/// Opens and locks a note that nobody else has locked, and that still exists.
 fn lock(note: &Path, create: bool) -> io::Result<File> {
     loop {
         let file = OpenOptions::new()
@@ -83,7 +83,7 @@ fn lock(note: &Path, create: bool) -> io::Result<File> {
     }
 }
 
-/// Takes a note of what a setting says, or takes over the note that was left behind.
+/// Notes the value of a setting, or takes over the note that was left behind.
 fn note(notes: &Path, path: &Path) -> io::Result<SettingGuard> {
     fs::create_dir_all(notes)?;
     let note = notes.join(path.to_string_lossy().replace('/', "!"));
@@ -105,7 +105,7 @@ fn note(notes: &Path, path: &Path) -> io::Result<SettingGuard> {
     })
 }
 
-/// Takes over a note that was left behind; `None` where there is none, or its owner lives.
+/// Takes over a note that was left behind; `None` if there is none, or if its owner lives.
 fn left_behind(notes: &Path, name: &str) -> Option<SettingGuard> {
     let note = notes.join(name);
     let mut file = lock(&note, false).ok()?;
@@ -124,13 +124,13 @@ fn left_behind(notes: &Path, name: &str) -> Option<SettingGuard> {
     })
 }
 
-/// A setting exists already, and is no regular file.
+/// Writes to a setting, which exists already, and is no regular file.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.write_all(value.as_bytes())
 }
 
-/// Restores every setting whose owner died, and says which.
+/// Restores every setting whose owner died, and names them.
 pub fn restore_left_behind() -> Vec<String> {
     restore(Path::new(NOTES))
 }
@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory of its own for each test, with a setting in it that says 950000.
+    /// Creates a directory for each test, with a setting in it that says 950000.
     fn scratch() -> (TempDir, PathBuf, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         let setting = directory.path().join("sched_rt_runtime_us");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shutdown of a target on a host: loads are stopped and settings restored, whatever ends it.
 //!
-//! The signals that ask for the end are taken by a thread of its own. At the first, what
-//! measures ends after its sample, and the plan after its step: what was measured is kept. At
-//! the second, or where the first has not helped for a while, that thread kills the loads and
+//! The signals that ask for the end are taken by a thread of its own. At the first, each measuring
+//! thread ends after its sample, and the plan after its step: the results so far are kept. At
+//! the second, or if the first has had no effect for a while, that thread kills the loads and
 //! becomes another program (`punctual-target restore`): then no thread measures any more, and
-//! no lock on the note of a setting is held. What nobody can take, `SIGKILL`, ends the loads
-//! with the threads that started them, and leaves the settings to whoever sees it die: the bench
+//! no lock on the note of a setting is held. `SIGKILL`, which nobody can take, ends the loads
+//! with the threads that started them, and leaves the settings to those that see it die: the bench
 //! or the board's supervisor, or else the next target.
 
 use std::ffi::OsString;
@@ -28,22 +28,22 @@ use crate::status_page;
 use crate::sys::{process, signal};
 use crate::tracer;
 
-/// The subcommand that restores what a dead target left changed.
+/// The subcommand that restores changes which a dead target left.
 pub const RESTORE: &str = "restore";
 
 /// The subcommand that starts a program which ends with its parent.
 pub const WITH_PARENT: &str = "with-parent";
 
-/// A signal is waited for in stretches of this.
+/// The length of one wait for a signal; waits are repeated.
 const HOUR: Nanos = Nanos::from_millis(3_600_000);
 
 static WATCHES: AtomicBool = AtomicBool::new(false);
 
-/// How long the step that runs may take to end after the first signal. A sample of a probe
+/// The time that the running step may take to end after the first signal. A sample of a probe
 /// that runs whole programs may take longer, and is then lost.
 const GRACE: Nanos = Nanos::from_millis(5_000);
 
-/// From now on signals shut this process down. To be called before it has other threads.
+/// Lets signals shut this process down from now on. Must be called before it has other threads.
 pub fn watch() -> io::Result<()> {
     signal::hold(&signal::ENDING)?;
     WATCHES.store(true, Ordering::SeqCst);
@@ -58,13 +58,13 @@ pub fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// A command that runs `program`, and where this process is watched ends with the calling
+/// Returns a command that runs `program` and, if this process is watched, ends with the calling
 /// thread.
 ///
-/// Whoever measures would pay for a fork that copies the address space, with a page fault in
-/// each page that it writes to thereafter. So the child does not say by itself with whom it
-/// ends, and the program is looked for here: the standard library forks where a program is to
-/// be looked for in a `PATH` that is the child's own.
+/// A measuring thread would pay for a fork that copies the address space, with a page fault in
+/// each page that it writes to afterwards. So the child does not itself declare with whom it
+/// ends, and the program is looked up here: the standard library forks if a program has to
+/// be looked up in a `PATH` that is the child's own.
 pub fn command(program: &str) -> io::Result<Command> {
     let path = find(program).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, absent()))?;
     if !WATCHES.load(Ordering::SeqCst) {
@@ -79,7 +79,7 @@ pub fn command(program: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Why a program cannot start, as far as its file says.
+/// Returns the reason why a program cannot start, as far as its file shows.
 pub fn cannot_start(program: &str) -> Option<String> {
     let Some(path) = find(program) else {
         return Some(absent());
@@ -109,7 +109,7 @@ pub fn cannot_start(program: &str) -> Option<String> {
     is_foreign.then(|| "it is a program for another architecture".into())
 }
 
-/// What to do about a program that is not there.
+/// Returns advice on a program that does not exist.
 fn absent() -> String {
     let what = if std::process::id() == 1 {
         "the guest has no such program: `punctual run --program` brings it along, and so does \
@@ -120,7 +120,7 @@ fn absent() -> String {
     what.to_owned()
 }
 
-/// Where programs are looked for: process 1 of a guest has no `PATH`.
+/// Returns the directories that are searched for programs: process 1 of a guest has no `PATH`.
 pub fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/bin:/sbin:/usr/bin:/usr/sbin".into())
 }
@@ -141,7 +141,7 @@ fn end_at_once() {
     std::process::exit(1);
 }
 
-/// Restores what a dead target left changed, and says what that was; removes the files of
+/// Restores changes that a dead target left, and reports them; removes the files of
 /// loads that have ended with their targets.
 pub fn restore() {
     scratch::remove_left_behind();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stall among the samples: a delay of known length, the known answer of a probe.
+//! A stall among the samples: a delay of known length, with which a probe's result is known.
 //!
 //! `/dev/stall` holds the CPU at a moment that a probe names beforehand, so that it falls
-//! into one sample. What the device then says of the stall's end, and the way that the
-//! probe goes in any case, is what that sample must be.
+//! into one sample. The device's report of the stall's end, and the way that the
+//! probe goes in any case, give the value that the sample must have.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,10 +18,10 @@ use crate::sys::time;
 
 const DEVICE: &str = "/dev/stall";
 
-/// What arming may take: the device starts a thread.
+/// The time that arming may take: the device starts a thread.
 pub const ARMING: Nanos = Nanos::from_millis(10);
 
-/// What holds the CPU.
+/// The cause that holds the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
@@ -52,19 +52,19 @@ impl Kind {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
-    /// What holds the CPU.
+    /// The cause that holds the CPU.
     kind: Kind,
-    /// For how long.
+    /// The length of the stall, in microseconds.
     us: u32,
     /// The number of the sample that it falls into.
     pub sample: u64,
-    /// When it is to begin, counted from the moment when that sample is due; each probe
-    /// has a moment of its own that it takes if there is none here.
+    /// The time at which it is to begin, counted from when that sample is due; each probe
+    /// has a default of its own.
     offset_ns: Option<i64>,
 }
 
 impl Stall {
-    /// Whether there can be such a stall among the first `kept` samples, which are kept raw.
+    /// Checks that there can be such a stall among the first `kept` samples, which are kept raw.
     pub fn check(&self, kept: u64) -> Result<(), String> {
         super::probes::within("stall.us", self.us, 1, 1_000_000)?;
         super::probes::within("stall.sample", self.sample, 0, kept.max(1) - 1)?;
@@ -80,7 +80,7 @@ impl Stall {
     }
 }
 
-/// `/dev/stall`, and what is to be asked of it. Closing it disarms it.
+/// `/dev/stall`, and the request for it. Closing it disarms it.
 #[derive(Debug)]
 pub struct Device {
     stall: Stall,
@@ -88,7 +88,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The number of the sample that the stall falls into.
+    /// Returns the number of the sample that the stall falls into.
     pub fn sample(&self) -> u64 {
         self.stall.sample
     }
@@ -102,7 +102,7 @@ impl Device {
         armed.map_err(|error| format!("{DEVICE} refuses \"{text}\": {error}").into())
     }
 
-    /// When the stall began and ended.
+    /// Returns when the stall began and ended.
     fn span(&self) -> Result<(Nanos, Nanos), Reason> {
         // One that could not delay the probe may have been delayed by it.
         time::sleep(Nanos::from_micros(i64::from(self.stall.us) * 2));
@@ -114,9 +114,9 @@ impl Device {
         parse(&text).ok_or_else(never)
     }
 
-    /// Writes into the recording what the stall was, counted from the moment when the sample
-    /// was due that it was meant for, and what that sample was. `due` is when it was to be
-    /// due, and `at` the same in the recording; the next sample to it is the one.
+    /// Describes the stall in the recording, counted from when the sample was due that it was meant
+    /// for, and that sample. `due` is when the sample should have been due, and `at` is
+    /// the same time in the recording; the sample closest to it is the one.
     pub fn tell(&self, due: Nanos, at: Nanos, recording: &mut Recording) -> Result<(), Reason> {
         let (start, end) = self.span()?;
         let distance = |at_found: Nanos| (at_found - at).0.abs();
@@ -146,21 +146,21 @@ impl Device {
     }
 }
 
-/// A stall that falls into a path of a probe whose threads measure in rounds, of which each
+/// A stall that falls into a path of a probe whose threads measure in rounds, each of which
 /// begins after a pause. It is armed in the pause before its round.
 #[derive(Debug)]
 pub struct Within {
     device: Device,
     /// The number of its round.
     round: u64,
-    /// How long after the round's begin, unless the suite says otherwise.
+    /// The time from the round's start to the stall, unless the suite says otherwise.
     offset: Nanos,
     armed: Mutex<Result<(), Reason>>,
 }
 
 impl Within {
-    /// The stall that a suite wants, if it wants one; `round` tells in which round the
-    /// sample of a number is.
+    /// Creates the stall that a suite wants, if it wants one; `round` returns the round that
+    /// contains the sample with a given number.
     pub fn of(
         stall: Option<Stall>,
         round: impl FnOnce(u64) -> u64,
@@ -208,9 +208,9 @@ impl Within {
     }
 }
 
-/// Writes into the recording whose sample the stall fell into what it was, counted from that
-/// sample's begin, and what the sample was; nothing where there was none. `first` is when the
-/// recordings began, where anything was recorded.
+/// Describes the stall in the recording into whose sample it fell, counted from that sample's
+/// start, and the sample; does nothing if there was no stall. `first` is when the
+/// recordings began, if anything was recorded.
 pub fn tell(
     stall: Option<Within>,
     first: Option<Nanos>,
@@ -222,7 +222,7 @@ pub fn tell(
     }
 }
 
-/// The pause before the round of that number; in it a stall is armed that is to fall into
+/// Pauses before the round of that number, and arms the stall in the pause if it is to fall into
 /// that round.
 pub fn pause(stall: Option<&Within>, round: u64, pause: Nanos) {
     match stall.filter(|stall| stall.round == round) {
@@ -235,7 +235,7 @@ pub fn pause(stall: Option<&Within>, round: u64, pause: Nanos) {
     }
 }
 
-/// Start and end, if there was one stall.
+/// Parses start and end, if there was exactly one stall.
 fn parse(text: &str) -> Option<(Nanos, Nanos)> {
     let field = |name: &str| -> Option<i64> {
         let mut words = text.split_whitespace();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The target's end of the [status page](punctual_model::status_page): where measuring threads
-//! leave how far they are, and where they see that the target is asked to end.
+//! The target's end of the [status page](punctual_model::status_page): measuring threads record
+//! their progress there, and see there that the target is asked to end.
 
 use std::fs::File;
 use std::io;
@@ -20,10 +20,10 @@ use crate::hand_over;
 use crate::sink::Sink;
 use crate::sys::memory;
 
-/// The environment variable by which a bench names the file to be mapped.
+/// The environment variable by which a bench names the file to map.
 pub const FILE_VARIABLE: &str = "PUNCTUAL_STATUS_PAGE";
 
-/// A page of this process's own, where no bench has named another.
+/// A page of this process's own, if no bench has named another.
 #[repr(align(4096))]
 struct OwnPage([AtomicU64; WORDS]);
 
@@ -34,8 +34,8 @@ fn page() -> &'static [AtomicU64] {
     MAPPED.get().copied().unwrap_or(&OWN.0)
 }
 
-/// Has the bench see the page in a file: of memory, or writing to the page would wait for a
-/// disk. To be called before anything else here, and once.
+/// Maps a page that the bench sees in a file. It must be in memory, or writing to the page would
+/// wait for a disk. Must be called once, before anything else here.
 pub fn map(path: &Path) -> io::Result<()> {
     let file = File::options().read(true).write(true).open(path)?;
     let words = memory::words_of(&file, WORDS)?;
@@ -44,7 +44,7 @@ pub fn map(path: &Path) -> io::Result<()> {
         .map_err(|_| io::Error::other("it is mapped already"))
 }
 
-/// A step begins: no thread has done anything of it.
+/// Begins a step: no thread has done any of it yet.
 pub fn begin_step(number: u32) {
     let page = page();
     let used = usize::try_from(page[SLOTS_WORD].swap(0, Relaxed)).unwrap_or(SLOTS);
@@ -64,28 +64,28 @@ fn clear(slot: usize) {
     words.iter().for_each(|word| word.store(0, Relaxed));
 }
 
-/// Asks all that measure to end after the sample that they are at.
+/// Asks all measuring threads to end after their current sample.
 pub fn request_stop() {
     page()[STOP_WORD].store(STOP, Relaxed);
 }
 
-/// Asks all that measure to hand over what they have; not where they are asked to end.
+/// Asks all measuring threads to hand over their figures, unless they are asked to end.
 pub fn request_hand_over() {
     let _ = page()[STOP_WORD].compare_exchange(0, HAND_OVER, Relaxed, Relaxed);
 }
 
-/// Takes that back.
+/// Withdraws the request to hand over.
 pub fn withdraw_hand_over() {
     let _ = page()[STOP_WORD].compare_exchange(HAND_OVER, 0, Relaxed, Relaxed);
 }
 
-/// Whether all that measure are asked to end.
+/// Returns true if all measuring threads are asked to end.
 #[inline]
 pub fn is_stop_requested() -> bool {
     page()[STOP_WORD].load(Relaxed) == STOP
 }
 
-/// How many slots are taken.
+/// Returns the number of slots in use.
 pub fn slots() -> usize {
     page()[SLOTS_WORD].load(Relaxed) as usize
 }
@@ -98,7 +98,7 @@ static UNSEEN: [AtomicU64; SLOT] = [const { AtomicU64::new(0) }; SLOT];
 pub struct WorkerSlot(&'static [AtomicU64]);
 
 impl WorkerSlot {
-    /// The next free one of this step. Workers that come after all are taken are not seen.
+    /// Takes the next free slot of this step. Workers that come after all are taken are not seen.
     pub fn take() -> Self {
         let page = page();
         let number = page[WORKERS_WORD].fetch_add(1, Relaxed) as usize + 1;
@@ -109,12 +109,12 @@ impl WorkerSlot {
         Self(&page[at..][..SLOT])
     }
 
-    /// Says how many rounds have ended.
+    /// Records the number of rounds that have ended.
     pub fn rounds(&self, rounds: u64) {
         self.0[ROUNDS_WORD].store(rounds, Relaxed);
     }
 
-    /// Says how much is done at least, in the worker's unit.
+    /// Records the least amount of work done, in the worker's unit.
     pub fn amount(&self, amount: u64) {
         self.0[AMOUNT_WORD].fetch_max(amount, Relaxed);
     }
@@ -127,7 +127,7 @@ pub struct Slot {
     /// Its latest samples, if it has a ring.
     ring: Option<Ring>,
     stop: &'static AtomicU64,
-    /// Its number, from 1; more than there are where it is not seen.
+    /// Its number, from 1; higher than the number of slots if it is not seen.
     number: usize,
     count: u64,
     least: i64,
@@ -136,11 +136,11 @@ pub struct Slot {
     missed: u64,
 }
 
-/// The latest samples of a thread, for whoever looks on.
+/// The latest samples of a thread, for an observer.
 #[derive(Debug)]
 struct Ring {
     words: &'static [AtomicU64],
-    /// Where the next sample is put.
+    /// The position of the next sample.
     next: usize,
     count: u64,
 }
@@ -170,8 +170,8 @@ impl Ring {
 }
 
 impl Slot {
-    /// The next free slot, of a thread that is to take `samples`. Threads that come after all
-    /// slots are taken are not seen.
+    /// Takes the next free slot, for a thread that is to take `samples`. Threads that come after
+    /// all slots are taken are not seen.
     pub fn take(samples: u64) -> Self {
         let page = page();
         let number = page[SLOTS_WORD].fetch_add(1, Relaxed) as usize + 1;
@@ -193,7 +193,7 @@ impl Slot {
         }
     }
 
-    /// Says to which CPU its thread is bound.
+    /// Records the CPU to which its thread is bound.
     pub fn of_cpu(self, cpu: CpuId) -> Self {
         self.words[CPU_WORD].store(u64::from(cpu.0) + 1, Relaxed);
         self
@@ -206,13 +206,13 @@ impl Slot {
         self.words[COUNT_WORD].store(self.count, Relaxed);
     }
 
-    /// Whether its thread is asked to end.
+    /// Returns true if its thread is asked to end.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed) == STOP
     }
 
-    /// Whether its thread is asked for anything.
+    /// Returns true if its thread is asked for anything.
     #[inline]
     fn is_asked(&self) -> bool {
         self.stop.load(Relaxed) != 0
@@ -252,7 +252,7 @@ impl Sink for Slot {
     }
 }
 
-/// A recorder whose progress is seen on the page, and which is over when the target is asked
+/// A recorder whose progress is shown on the page, and which is over when the target is asked
 /// to end.
 #[derive(Debug)]
 pub struct SeenRecorder {
@@ -261,7 +261,7 @@ pub struct SeenRecorder {
 }
 
 impl SeenRecorder {
-    /// A recorder for `samples`, of which it keeps the first `keep` raw.
+    /// Creates a recorder for `samples`, of which it keeps the first `keep` raw.
     pub fn new(keep: usize, samples: u64) -> Self {
         Self {
             recorder: Recorder::new(keep),
@@ -269,7 +269,7 @@ impl SeenRecorder {
         }
     }
 
-    /// Says to which CPU its thread is bound.
+    /// Records the CPU to which its thread is bound.
     pub fn of_cpu(self, cpu: CpuId) -> Self {
         Self {
             slot: self.slot.of_cpu(cpu),
@@ -277,7 +277,7 @@ impl SeenRecorder {
         }
     }
 
-    /// The finished recording.
+    /// Returns the finished recording.
     pub fn finish(mut self, key: RecordingKey) -> Recording {
         let maxima = hand_over::complete(self.slot.number, &mut self.recorder.tally);
         let mut recording = self.recorder.finish(key);
@@ -285,7 +285,7 @@ impl SeenRecorder {
         recording
     }
 
-    /// Whether it is asked to end; hands over where it is asked for that.
+    /// Returns true if it is asked to end; hands over if it is asked for that.
     #[cold]
     fn heed(&mut self) -> bool {
         hand_over::give(self.slot.number, &mut self.recorder.tally);
@@ -320,8 +320,8 @@ mod tests {
 
     use super::*;
 
-    /// The page is the process's: one test, so that no other one writes to it meanwhile, but
-    /// probes in other tests, which take slots of their own.
+    /// The page belongs to the process, so this is one test, and no other writes to the page except
+    /// for probes in other tests, which take slots of their own.
     #[test]
     fn what_a_recorder_takes_is_read_from_the_file() {
         let file = tempfile::NamedTempFile::new().unwrap();

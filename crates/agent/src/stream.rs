@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a target's records go: a file descriptor, or a guest's bench.
+//! The destination of a target's records: a file descriptor, or a guest's bench.
 
 use std::io::{self, Write};
 
@@ -11,12 +11,12 @@ use crate::probes::Measurement;
 use crate::session::Repetitions;
 use crate::sys::arch;
 
-/// Where the records of a plan go.
+/// The destination of a plan's records.
 pub trait Records {
-    /// Sends one, whole.
+    /// Sends one whole record.
     fn send(&mut self, record: &Record) -> io::Result<()>;
 
-    /// A step begins; `repetitions` are those of the steps before it.
+    /// Begins a step; `repetitions` are those of the steps before it.
     fn begin_step(
         &mut self,
         number: u32,
@@ -27,7 +27,7 @@ pub trait Records {
         let _ = (number, step, measurement, repetitions);
     }
 
-    /// The step has ended.
+    /// Ends the step.
     fn end_step(&mut self) {}
 }
 
@@ -38,7 +38,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream into anything that takes bytes.
+    /// Creates a stream into anything that takes bytes.
     pub fn new(sink: impl Write + Send + 'static) -> Self {
         Self {
             encoder: Encoder::default(),
@@ -46,7 +46,7 @@ impl Stream {
         }
     }
 
-    /// A stream from a guest to its bench; an error where there is none.
+    /// Creates a stream from a guest to its bench; returns an error if there is none.
     pub fn to_bench() -> io::Result<Self> {
         arch::find_bench()?;
         Ok(Self::new(Bench))

@@ -5,11 +5,11 @@
 //! functions with types of [`punctual_model`]. The common argument for their soundness:
 //! pointers handed to the kernel point to live local variables of the size that the call
 //! expects, file descriptors come from owned or borrowed handles, and every result is
-//! checked. What goes beyond that is said at the block.
+//! checked. Further arguments are given at the block.
 //!
-//! A C `long`, and with it what a time counts nanoseconds by, has 32 bits on a 32-bit machine.
-//! Seconds have 64 bits everywhere: on a 32-bit machine where they are asked for, as `./build`
-//! does (`libc_unstable_gnu_time_bits`), else nothing compiles.
+//! A C `long`, and with it the nanoseconds of a time, has 32 bits on a 32-bit machine. Seconds have
+//! 64 bits everywhere: on a 32-bit machine if that is requested, as `./build` does
+//! (`libc_unstable_gnu_time_bits`), else nothing compiles.
 #![allow(unsafe_code)]
 
 pub mod alarm;
@@ -44,7 +44,7 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// A C `long`, in 64 bits.
+/// Converts a C `long` to 64 bits.
 #[inline]
 fn long(number: libc::c_long) -> i64 {
     // On most machines it has them.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The threads of probes and programs: how they are started, and those of a probe that needs
+//! The threads of probes and programs: their start, and groups of threads for probes that need
 //! several: on one CPU unless one is elsewhere, each with a priority of its own.
 //!
-//! No thread of the target is started in another way: where one cannot be made
-//! (`RLIMIT_NPROC`, `RLIMIT_MEMLOCK`), those that there are end, and the reason comes back.
+//! No thread of the target is started in another way. If one cannot be created
+//! (`RLIMIT_NPROC`, `RLIMIT_MEMLOCK`), the existing ones end, and the reason is returned.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,12 +19,12 @@ use crate::stall;
 use crate::status_page::Slot;
 use crate::sys::{sched, time};
 
-/// A thread's stack: small, for there may be a thousand of them, all locked in memory, yet
+/// A thread's stack: small, since there may be a thousand of them, all locked in memory, yet
 /// several times what [`rt::prepare_thread`] touches.
 const STACK: usize = 64 * 1024;
 
-/// What threads leave behind the kernel frees after a delay, in softirq and for 150 µs at
-/// a stretch if they were a thousand. It is done before anything else is measured.
+/// The time in which the kernel frees the remains of threads, after a delay, in softirq and for
+/// 150 µs at a stretch if they were a thousand. It passes before anything else is measured.
 const AFTERMATH: Nanos = Nanos::from_millis(100);
 
 /// A thread that was started.
@@ -32,19 +32,19 @@ const AFTERMATH: Nanos = Nanos::from_millis(100);
 pub struct Started<'scope, T>(ScopedJoinHandle<'scope, Option<T>>);
 
 impl<T> Started<'_, T> {
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
 
-    /// Waits for its end. Returns what it came to; an error where it has panicked.
+    /// Waits for its end. Returns its result; an error if it has panicked.
     pub fn join(self) -> Result<T, Reason> {
         let joined = self.0.join().ok().flatten();
         joined.ok_or_else(|| "a measuring thread has panicked".into())
     }
 }
 
-/// Starts one thread; an error is the reason why it cannot be started.
+/// Starts one thread; an error is the reason why it could not be started.
 pub fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     body: impl FnOnce() -> T + Send + 'scope,
@@ -54,8 +54,8 @@ pub fn start<'scope, T: Send + 'scope>(
 }
 
 /// Starts a thread for each member, with a stack of `stack` bytes, or of the default size. None
-/// of them does anything before all are there; where one cannot be started none ever does, and
-/// the reason comes back.
+/// of them does anything before all exist. If one cannot be started, none ever does, and the
+/// reason is returned.
 pub fn start_all<'scope, M: Send + 'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     stack: Option<usize>,
@@ -92,7 +92,7 @@ fn refused(wanted: usize, error: &std::io::Error) -> Reason {
         .into()
 }
 
-/// Says that all is over when it is dropped: on each way out of a scope, which waits for its
+/// Sets a flag when it is dropped: on each way out of a scope, which waits for its
 /// threads.
 #[derive(Debug)]
 pub struct Over<'a>(pub &'a AtomicBool);
@@ -107,14 +107,14 @@ impl Drop for Over<'_> {
 pub struct ThreadSpec<'a> {
     /// Its `SCHED_FIFO` priority.
     pub priority: u8,
-    /// The CPU that it is bound to, if it is not that of all.
+    /// The CPU that it is bound to, if that is not the common one.
     pub cpu: Option<CpuId>,
-    /// What it does once all of them are prepared.
+    /// Its work once all of them are prepared.
     pub body: Box<dyn FnOnce() + Send + 'a>,
 }
 
 impl<'a> ThreadSpec<'a> {
-    /// A thread that does `body`.
+    /// Creates a thread that runs `body`.
     pub fn new(priority: u8, body: impl FnOnce() + Send + 'a) -> Self {
         let body = Box::new(body);
         Self {
@@ -124,7 +124,7 @@ impl<'a> ThreadSpec<'a> {
         }
     }
 
-    /// The same thread on this CPU.
+    /// Puts the same thread on this CPU.
     #[must_use]
     pub fn on(self, cpu: CpuId) -> Self {
         let cpu = Some(cpu);
@@ -132,11 +132,11 @@ impl<'a> ThreadSpec<'a> {
     }
 }
 
-/// Runs all threads to their end and returns, in the same order, how each was scheduled, with
-/// the page faults of all of them together, and what a stamp of an [`EventLog`] costs there.
+/// Runs all threads to their end and returns, in the same order, the scheduling of each, with
+/// the page faults of all of them together, and the cost of a stamp of an [`EventLog`] there.
 ///
 /// [`EventLog`]: crate::event_log::EventLog
-/// If one cannot be started or prepared, none of them does anything, and the reason comes back.
+/// If one cannot be started or prepared, none of them does anything, and the reason is returned.
 pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Reason> {
     let prepared = Barrier::new(members.len());
     let failed = AtomicBool::new(false);
@@ -181,9 +181,9 @@ pub fn alone<T: Send>(body: impl FnOnce() -> Result<T, Reason> + Send) -> Result
     thread::scope(|scope| start(scope, body)?.join())?
 }
 
-/// Goes through a probe's rounds, in the thread that leads them: each begins after a pause,
-/// in which a stall is armed that is to fall into it. Where the target is asked to end, the
-/// round that it is at is the last.
+/// Runs a probe's rounds, in the thread that leads them: each begins after a pause, in which a
+/// stall is armed that is to fall into the round. If the target is asked to end, the
+/// current round is the last.
 pub fn lead(
     rounds: Range<u64>,
     pause: Nanos,
@@ -201,8 +201,8 @@ pub fn lead(
     }
 }
 
-/// From which CPU to which is measured: these, or, where none are named, from the first that
-/// the target may use to itself, to each other one, and back.
+/// Returns the pairs of CPUs to measure: the named ones or, if there are none, from the first CPU
+/// that the target may use to itself, to each other one, and back.
 pub fn pairs(named: &[(CpuId, CpuId)]) -> Result<Vec<(CpuId, CpuId)>, Reason> {
     if !named.is_empty() {
         return Ok(named.to_vec());
@@ -217,8 +217,8 @@ pub fn pairs(named: &[(CpuId, CpuId)]) -> Result<Vec<(CpuId, CpuId)>, Reason> {
     Ok(itself.chain(there).chain(back).collect())
 }
 
-/// How the threads were scheduled, in one: what the first one says, and besides every
-/// thread's priority, as read back, under its role.
+/// Combines the scheduling of the threads: the first one's settings, and each thread's
+/// priority, as read back, under its role.
 pub fn common(found: &[Settings], roles: &[&str]) -> Settings {
     let mut settings = found.first().cloned().unwrap_or_default();
     settings.remove("priority");
@@ -230,11 +230,11 @@ pub fn common(found: &[Settings], roles: &[&str]) -> Settings {
     settings
 }
 
-/// What a test of a probe has measured; `None`, and the test is skipped, where this machine
+/// Returns the measurements of a probe's test; `None`, and the test is skipped, if this machine
 /// does not let it run real-time threads on its first CPU.
 ///
 /// # Panics
-/// For any other reason.
+/// Panics for any other reason.
 #[cfg(test)]
 #[track_caller]
 pub fn measured<T>(result: Result<T, Reason>) -> Option<T> {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's own tracer beside a probe: read when a sample is above a limit.
 //!
-//! It runs in an [instance](instance) of its own, so that nobody's settings are touched. A
+//! It runs in an [instance](instance) of its own, so that no other user's settings are touched. A
 //! thread whose sample is above the limit stops the tracer at once, reads the ring of its CPU,
-//! and starts it again; no sample of that thread is due meanwhile. Without a limit nothing of
+//! and starts it again; no sample of that thread is due meanwhile. Without a limit, none of
 //! this is in a measuring loop.
 
 mod instance;
@@ -20,18 +20,18 @@ use punctual_model::{CpuId, Fact, Facts, Nanos, Reason, Recording};
 use instance::Instance;
 pub use watch::Watch;
 
-/// What is done about samples above a limit, in one step.
+/// The watcher of samples above a limit, in one step.
 #[derive(Debug)]
 pub struct Watcher {
     request: Tracing,
-    /// One thread reads at a time; the reason where there is no tracer to be read.
+    /// The instance, read by one thread at a time, or the reason why there is no tracer to read.
     instance: Result<Mutex<Instance>, Reason>,
-    /// A sample was above the limit, and is the last one.
+    /// True if a sample was above the limit, and is the last one.
     is_over: AtomicBool,
 }
 
 impl Watcher {
-    /// Starts the tracer for threads of this `SCHED_FIFO` priority. Where it cannot be had,
+    /// Starts the tracer for threads of this `SCHED_FIFO` priority. If there is no tracer,
     /// samples are measured and watched nevertheless.
     pub fn start(request: Tracing, priority: u8) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Watcher {
         }
     }
 
-    /// For a step whose samples are not watched.
+    /// Creates a watcher for a step whose samples are not watched.
     pub fn none(request: Tracing, why: &str) -> Self {
         Self {
             request,
@@ -50,13 +50,13 @@ impl Watcher {
         }
     }
 
-    /// A sink that watches what it hands on to `sink`, for the calling thread, which takes its
-    /// samples on `cpu`. `first` is the moment from which their times count.
+    /// Creates a sink that watches samples and hands them on to `sink`, for the calling thread,
+    /// which takes them on `cpu`. `first` is the moment from which their times count.
     pub fn watch<S>(&self, sink: S, cpu: CpuId, first: Nanos) -> Watch<'_, S> {
         Watch::new(self, sink, cpu, first)
     }
 
-    /// Says of a recording which tracer ran, or why none did.
+    /// Records in a recording which tracer ran, or why none did.
     pub fn tell(&self, recording: &mut Recording) {
         let told = match &self.instance {
             Ok(_) => self.request.tracer.name().into(),
@@ -82,7 +82,7 @@ impl Watcher {
     }
 }
 
-/// Removes what a killed target left of its tracer, and says what that was.
+/// Removes the remains of a killed target's tracer, and names them.
 pub fn remove_left_behind() -> Vec<String> {
     instance::remove_left_behind()
 }

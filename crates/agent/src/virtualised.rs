@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the machine is a virtual one: x86 says so by a flag of its processor; elsewhere the
-//! firmware does, by signs that systemd knows, too (`src/basic/virt.c`).
+//! Detection of virtual machines: on x86 by a flag of the processor; elsewhere by signs of the
+//! firmware, which systemd knows, too (`src/basic/virt.c`).
 
 use std::fs;
 use std::path::Path;
 
 use punctual_model::Reason;
 
-/// Who makes virtual machines, by how the first line of these files begins.
+/// Files whose first line shows a virtual machine's maker by its beginning.
 const DMI: [&str; 5] = [
     "product_name",
     "sys_vendor",
@@ -35,8 +35,8 @@ const MAKERS: [&str; 17] = [
     "Google Compute Engine",
 ];
 
-/// Whether the machine is a virtual one, by what is in `/proc/cpuinfo` and in the files below
-/// `root`; a reason where nothing could tell.
+/// Returns true if the machine is a virtual one, from the content of `/proc/cpuinfo` and the files
+/// below `root`; a reason if nothing could tell.
 pub fn found(cpuinfo: &str, root: &Path) -> Result<bool, Reason> {
     let flags = cpuinfo.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the cache holds, and how it is kept small.
+//! The contents of the cache, and the means to keep it small.
 //!
-//! Kernels stay until the user removes them: they are named, and fetching them takes a
-//! network. Booted guests, initramfs and symbols are made anew wherever they are missing, so
-//! those that were not used for long make room for others.
+//! Kernels stay until the user removes them: they have names, and fetching them takes a network.
+//! Booted guests, initramfs and symbols are made again whenever they are missing, so those that
+//! have not been used for long make room for others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -17,7 +17,8 @@ use crate::virtual_bench::snapshot::{self, Snapshot};
 use punctual_kernels::paths::Lock;
 use punctual_model::Architecture;
 
-/// The space that all that is made anew may take together, unless the user says otherwise.
+/// The total space, in bytes, for all entries that can be made again, unless the user says
+/// otherwise.
 pub const LIMIT: u64 = 10 << 30;
 
 /// One thing in the cache.
@@ -25,15 +26,15 @@ pub const LIMIT: u64 = 10 << 30;
 pub struct Entry {
     /// `kernel`, `snapshot`, `initramfs` or `symbols`.
     pub kind: &'static str,
-    /// What it is, for people.
+    /// Description for people.
     pub what: String,
-    /// The space that it takes.
+    /// The space it takes, in bytes.
     pub bytes: u64,
-    /// When it was made or, for a snapshot, last resumed.
+    /// The time at which it was made or, for a snapshot, last resumed.
     pub used: SystemTime,
 }
 
-/// All that is in the cache: kernels by name, the others those used last first.
+/// Lists everything in the cache: kernels by name, the others with the most recently used first.
 pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for path in children(&cache.join("kernels"))? {
@@ -77,31 +78,31 @@ pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// What stays in the cache.
+/// Rule for what stays in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
-    /// Not what was used for the last time before this.
+    /// Anything last used at or before this time goes.
     pub since: SystemTime,
-    /// At most so many bytes, of what was used last.
+    /// The most bytes that may stay; the most recently used entries come first.
     pub bytes: u64,
 }
 
 impl Keep {
-    /// What was used last, up to so many bytes.
+    /// Keeps the most recently used entries, up to this many bytes.
     pub fn newest(bytes: u64) -> Self {
         let since = SystemTime::UNIX_EPOCH;
         Self { since, bytes }
     }
 }
 
-/// Something that is made anew wherever it is missing.
+/// An entry that is made again whenever it is missing.
 struct Made {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
-    /// What is locked while a process makes it or works with it.
+    /// The lock that a process holds while it makes the entry or works with it.
     lock: Option<PathBuf>,
-    /// A snapshot: removed with all that it has.
+    /// The snapshot, if the entry is one: it is removed with all its files.
     snapshot: Option<Snapshot>,
 }
 
@@ -118,13 +119,14 @@ impl Made {
         })
     }
 
-    /// The SHA-256 of the initramfs that a snapshot was made of.
+    /// The SHA-256 of the initramfs from which a snapshot was made.
     fn initramfs(&self) -> Option<&str> {
         let snapshot = self.snapshot.as_ref();
         snapshot.map(|snapshot| snapshot.record.initramfs_sha256.as_str())
     }
 
-    /// Removes it, unless a process makes it or works with it just now.
+    /// Removes the entry, unless a process is making it or working with it; returns true if it was
+    /// removed.
     fn remove(&self) -> io::Result<bool> {
         let lock = self.lock.as_deref().map(Lock::try_acquire).transpose()?;
         let is_locked = matches!(lock, Some(None));
@@ -140,9 +142,9 @@ impl Made {
     }
 }
 
-/// Removes snapshots, initramfs and symbols, those used longest ago first, until there is only
-/// what is to be kept; returns how many bytes that was. What a process makes or works with just
-/// now stays, and so does the initramfs of a snapshot that stays.
+/// Removes snapshots, initramfs and symbols, least recently used first, until only what is to be
+/// kept remains. Returns the number of bytes removed. Entries that a process is making or working
+/// with stay, and so does the initramfs of a snapshot that stays.
 pub fn prune(cache: &Path, keep: Keep) -> io::Result<u64> {
     // One process at a time, or each would count what the other removes.
     let _lock = Lock::acquire(&cache.join("prune.lock"))?;
@@ -160,7 +162,7 @@ pub fn prune(cache: &Path, keep: Keep) -> io::Result<u64> {
     Ok(before - left)
 }
 
-/// All that can be made anew, used longest ago first, an initramfs after its snapshots.
+/// All entries that can be made again, least recently used first, an initramfs after its snapshots.
 fn made(cache: &Path) -> io::Result<Vec<Made>> {
     let mut made = Vec::new();
     for path in children(&cache.join("snapshots"))? {
@@ -197,13 +199,13 @@ fn initramfs(cache: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Notes that a file is used now.
+/// Marks a file as used now.
 pub fn touch(path: &Path) -> io::Result<()> {
     let file = File::options().append(true).open(path)?;
     file.set_modified(SystemTime::now())
 }
 
-/// The boot arguments that are not those of every subject.
+/// The boot arguments beyond those that every subject gets.
 fn own(cmdline: &str) -> &str {
     let common = |architecture| {
         let words = hardware(architecture).boot.split_whitespace();
@@ -241,7 +243,7 @@ fn modified(path: &Path) -> io::Result<SystemTime> {
     fs::metadata(path)?.modified()
 }
 
-/// The space on the disk, in bytes.
+/// The space on disk, in bytes.
 fn size(path: &Path) -> io::Result<u64> {
     if !path.is_dir() {
         return Ok(fs::symlink_metadata(path)?.blocks() * 512);
@@ -301,7 +303,7 @@ mod tests {
         }
     }
 
-    /// The bytes that one snapshot with its initramfs takes.
+    /// The bytes that one snapshot takes together with its initramfs.
     fn one(cache: &Path) -> u64 {
         let entries = list(cache).unwrap();
         let size = |kind| {

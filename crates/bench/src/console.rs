@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest's console says: kept whole, and searched for signs of the end.
+//! A guest's console output: kept whole, and searched for signs of the end.
 
-/// Text that a kernel prints when it cannot be relied on any more, and what that means.
+/// Texts that a kernel prints when it can no longer be relied on, with their meanings.
 /// The strings are those of Linux 5.10 to 6.18 (`kernel/panic.c`, `kernel/watchdog.c`,
 /// `kernel/rcu/tree_stall.h`, `kernel/hung_task.c`, `arch/x86/kernel/dumpstack.c`,
 /// `arch/x86/mm/fault.c`, `arch/x86/kernel/traps.c`, `lib/bug.c`).
@@ -46,45 +46,45 @@ const MARKERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Whatever took it.
+/// The meaning of every text that says that memory ran out.
 const MEMORY: &str = "the guest has too little memory: --memory gives it more";
 
-/// What the decompressor of an x86 kernel says last, without an end of the line
+/// The last output of an x86 kernel's decompressor, without a line end
 /// (`arch/x86/boot/compressed/error.c`).
 const HALTED: &str = "-- System halted";
 
-/// Within so many of the last bytes it is looked for: a line may be of any length.
+/// The number of last bytes in which [`HALTED`] is looked for: a line may have any length.
 const HALTED_WITHIN: usize = 200;
 
-/// How many lines of the console an error shows.
+/// The number of console lines that an error shows.
 const TAIL_LINES: usize = 12;
 
 /// The console so far.
 #[derive(Debug, Default)]
 pub struct Console {
     bytes: Vec<u8>,
-    /// Up to where it has been searched: always the beginning of a line.
+    /// The end of the part already searched: always the beginning of a line.
     searched: usize,
 }
 
 impl Console {
-    /// Takes what the guest has printed since.
+    /// Takes what the guest has printed since the last call.
     pub fn feed(&mut self, piece: &[u8]) {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// Whether a kernel has got so far as to say its name.
+    /// Returns true if a kernel has got as far as printing its name.
     pub fn has_kernel_spoken(&self) -> bool {
         self.text().contains("Linux version")
     }
 
-    /// All of it, as it came.
+    /// The whole output, as it came.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Searches the lines that are whole and have not been searched yet; says what the first
-    /// sign of the end means.
+    /// Searches the whole lines that have not been searched yet; returns the meaning of the first
+    /// sign of the end.
     pub fn sign(&mut self) -> Option<&'static str> {
         let new = &self.bytes[self.searched..];
         let whole = new
@@ -100,7 +100,7 @@ impl Console {
         text.lines().find_map(meaning).or_else(halted)
     }
 
-    /// All of it, as text.
+    /// The whole output, as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).replace('\r', "")
     }
@@ -111,8 +111,8 @@ fn meaning(line: &str) -> Option<&'static str> {
     Some(meaning)
 }
 
-/// The last lines of a console, indented, for an error; from where the trouble began if that
-/// can be seen.
+/// The last lines of a console, indented, for an error. If the beginning of the trouble can be
+/// seen, the lines start there.
 pub fn tail(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a run did not get to its end.
+//! The reasons why a run did not get to its end.
 
 use std::error::Error;
 use std::io;
@@ -8,38 +8,38 @@ use std::process::ExitStatus;
 
 use punctual_model::frame::FrameError;
 
-/// Why a run did not get to its end, on whatever bench.
+/// The reason why a run did not get to its end, on any bench.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Somebody asked for the end.
+    /// Somebody asked the run to end.
     #[error("interrupted")]
     Interrupted,
-    /// The subject has said nothing for so many seconds that it spent.
+    /// The subject said nothing while it spent this many seconds.
     #[error(
         "the subject has said nothing for {0} s of its time: it hangs, or its step takes longer than that"
     )]
     Silent(u64),
-    /// The subject has not run at all for so many seconds.
+    /// The subject has not run at all for this many seconds.
     #[error("the subject has not run for {0} s: was it stopped?")]
     Stopped(u64),
     /// The subject's kernel has failed, as its console shows.
     #[error("{0}")]
     Guest(&'static str),
-    /// The subject's process has ended, and the plan had not been carried out.
+    /// The subject's process ended before it had carried out the plan.
     #[error("the subject has ended before its work was done ({0})")]
     Ended(String),
     /// The record stream is damaged.
     #[error("the record stream is damaged: {0}")]
     Stream(#[from] FrameError),
-    /// The subject says more than any run needs.
+    /// The subject wrote more than any run needs.
     #[error(
         "the subject has written more than {} MiB to its {port}: it was ended, what came before is kept",
         .limit >> 20
     )]
     TooMuch {
-        /// What it wrote to.
+        /// The port to which it wrote.
         port: &'static str,
-        /// How many bytes it may write.
+        /// The number of bytes that it may write.
         limit: u64,
     },
     /// The subject has sent more records than any run has.
@@ -48,18 +48,18 @@ pub enum RunError {
     /// The target does not accept its plan.
     #[error("the target refuses the plan: {0}")]
     Refused(String),
-    /// The bench has failed: its own error.
+    /// The bench failed: this is its own error.
     #[error(transparent)]
     Bench(Box<dyn Error + Send + Sync>),
 }
 
 impl RunError {
-    /// The bench has failed.
+    /// An error of the bench.
     pub fn bench(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Bench(Box::new(error))
     }
 
-    /// Whether it is the subject that has failed, and neither the bench nor who asked.
+    /// Returns true if the subject failed, rather than the bench or whoever asked.
     pub fn is_of_guest(&self) -> bool {
         match self {
             Self::Silent(_)
@@ -72,7 +72,7 @@ impl RunError {
         }
     }
 
-    /// The bench's own error, if it is one of this type.
+    /// The bench's own error, if it is of this type.
     pub fn of_bench<T: Error + 'static>(&self) -> Option<&T> {
         match self {
             Self::Bench(error) => error.downcast_ref(),
@@ -88,7 +88,7 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// How a process ended, in words.
+/// Describes in words how a process ended.
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host bench: the target as a child process on this machine, in real time.
 //!
-//! The kernel that is judged is the one that runs. What the target says goes through a file,
-//! as on the virtual bench, so that nothing of it is lost with either side; what it complains
-//! of takes the place of a console. A target that is killed restores no setting: then the bench
-//! has it done.
+//! The kernel under test is the running one. As on the virtual bench, the target's records go
+//! through a file, so that nothing is lost if either side dies; its complaints take the place of a
+//! console. A target that is killed restores no settings: the bench then has that done.
 
 use std::fs::{self, File};
 use std::io;
@@ -32,23 +31,23 @@ use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
 use punctual_kernels::child::ends_with_parent;
 
-/// How long a target that is asked to end may take to end its step and to send what it has:
-/// after 5 s it gives up by itself.
+/// Grace period for a target that is asked to end: it ends its step and sends what it has. It gives
+/// up by itself after 5 s.
 const GRACE_OF_STEP: Duration = Duration::from_secs(15);
 
-/// How long a target that is told to end at once may take to stop its loads and restore what
-/// it has changed.
+/// Grace period for a target that is told to end at once: it stops its loads and restores what it
+/// has changed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why the host bench does not work.
+/// The reason why the host bench does not work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody measures on this machine already.
+    /// Another run is already measuring on this machine.
     #[error(
         "another run is measuring on this machine, and two at a time would measure one another: wait until it has ended"
     )]
     NotAlone,
-    /// `setpriv` sees to it that the target does not outlive its parent.
+    /// `setpriv`, which makes sure that the target does not outlive its parent, is missing.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
     NoSetpriv,
     /// A file of the bench cannot be used.
@@ -56,7 +55,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
 }
@@ -75,7 +74,7 @@ pub struct HostSystem {
     pub target: PathBuf,
     /// Punctual's cache directory.
     pub cache: PathBuf,
-    /// The time on the wall that the target may keep silent beside what its step takes.
+    /// The wall-clock time that the target may stay silent in addition to what its step takes.
     pub silence: Duration,
 }
 
@@ -165,36 +164,36 @@ impl HostSystem {
     }
 }
 
-/// A file in memory: a page of a file on a disk would be written back now and then, and its
-/// next writer, a thread that measures, would wait for that.
+/// A file in memory. A page of a file on a disk would be written back now and then, and its next
+/// writer, a thread that measures, would have to wait for that.
 fn status_page() -> io::Result<File> {
     let file = File::from(memfd_create("punctual-status", MemfdFlags::CLOEXEC)?);
     file.set_len(BYTES as u64)?;
     Ok(file)
 }
 
-/// By which a process of the same user can open a file that has no name.
+/// The path by which a process of the same user can open a file that has no name.
 fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }
 
-/// A target on its way.
+/// A running target.
 struct Process {
     child: Child,
     begun: Instant,
-    /// Where it leaves how far it is.
+    /// The page in which the target leaves its progress.
     status_page: File,
     reader: Reader,
     /// The target program.
     target: PathBuf,
-    /// What was restored in its place, once that was tried.
+    /// What was restored in its place, once that has been tried.
     restored: Option<String>,
-    /// Held until the target has ended.
+    /// Lock on the machine, held until the target has ended.
     _alone: UnixListener,
 }
 
 impl Process {
-    /// Asks it once to end; asked twice it ends at once.
+    /// Asks the target to end; a second request makes it end at once.
     fn terminate(&self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
@@ -202,7 +201,7 @@ impl Process {
         }
     }
 
-    /// Has it end at once, and makes it if it does not.
+    /// Tells the target to end at once, and kills it if it does not.
     fn end(&mut self) {
         let until = Instant::now() + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
@@ -216,7 +215,7 @@ impl Process {
         }
     }
 
-    /// Restores what a target that was killed left changed, once; says what that was.
+    /// Restores, once, what a killed target left changed; returns a description of that.
     fn restore_after(&mut self, status: ExitStatus) -> &str {
         let target = &self.target;
         self.restored.get_or_insert_with(|| {
@@ -228,7 +227,7 @@ impl Process {
     }
 }
 
-/// Has `punctual-target restore` done; says what it has restored, or why it could not.
+/// Runs `punctual-target restore`; returns what it restored, or why it could not.
 fn restore(target: &Path) -> String {
     let output = Command::new(target)
         .arg("restore")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places of labgrid: boards that are acquired, switched on and reached by `labgrid-client`.
 //!
-//! What it is told, and what its answers mean, is here. What it takes from its own environment
-//! (`LG_COORDINATOR`, `LG_USERNAME`, `LG_ENV`, …) it takes from Punctual's.
+//! The orders to `labgrid-client` and the meaning of its answers are here. Its environment
+//! variables (`LG_COORDINATOR`, `LG_USERNAME`, `LG_ENV`, …) come from Punctual's environment.
 
 mod client;
 mod held;
@@ -14,17 +14,17 @@ pub use client::{Client, VARIABLE};
 pub(crate) use client::{complaint, fault, shown};
 pub use held::{Held, Notice, Tell};
 
-/// Why a place cannot be used.
+/// The reason why a place cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no `labgrid-client`.
+    /// `labgrid-client` is missing or does not run.
     #[error(
         "expected labgrid's client as {program}, found none that runs ({error}): install it (`pip install labgrid`), or name it by {VARIABLE}"
     )]
     NoClient {
-        /// What was looked for.
+        /// The command that was looked for.
         program: String,
-        /// What the system says.
+        /// The error that the system reports.
         error: String,
     },
     /// There is no such place, or no coordinator.
@@ -32,57 +32,57 @@ pub enum Error {
     Unknown {
         /// The place.
         place: String,
-        /// What `labgrid-client` says.
+        /// The complaint of `labgrid-client`.
         said: String,
     },
-    /// `labgrid-client` shows a place as no known version does.
+    /// `labgrid-client` shows a place in a way that no known version does.
     #[error("labgrid:{place}: expected a place as `labgrid-client show` shows it, found {found:?}")]
     Shown {
         /// The place.
         place: String,
-        /// What it shows.
+        /// The output of `labgrid-client`.
         found: String,
     },
-    /// Somebody else has it.
+    /// Somebody else holds the place.
     #[error("labgrid:{place} is held by {holder}: {said}")]
     HeldByOther {
         /// The place.
         place: String,
-        /// Who has it, `HOST/USER`.
+        /// The holder, as `HOST/USER`.
         holder: String,
-        /// What `labgrid-client` says.
+        /// The complaint of `labgrid-client`.
         said: String,
     },
-    /// Another process of Punctual uses it.
+    /// Another process of Punctual uses the place.
     #[error("labgrid:{place} is in use by another run of Punctual on this machine")]
     InUse {
         /// The place.
         place: String,
     },
-    /// It is not acquired.
+    /// The place could not be acquired.
     #[error("labgrid:{place} cannot be acquired: {said}")]
     NotAcquired {
         /// The place.
         place: String,
-        /// What `labgrid-client` says.
+        /// The complaint of `labgrid-client`.
         said: String,
     },
-    /// Its power is not switched.
+    /// The power of the place could not be switched.
     #[error("labgrid:{place}: its power cannot be switched: {said}")]
     Power {
         /// The place.
         place: String,
-        /// What `labgrid-client` says.
+        /// The complaint of `labgrid-client`.
         said: String,
     },
-    /// Its strategy does not get there.
+    /// The strategy of the place did not reach the state.
     #[error("labgrid:{place} does not get to the state {state}: {said}")]
     State {
         /// The place.
         place: String,
         /// The state.
         state: String,
-        /// What `labgrid-client` says.
+        /// The complaint of `labgrid-client`.
         said: String,
     },
     /// A file of this machine cannot be used.
@@ -90,34 +90,35 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: std::io::Error,
     },
 }
 
-/// What `--bench labgrid:` names: `PLACE[:/DIRECTORY]`.
+/// The place that `--bench labgrid:` names, as `PLACE[:/DIRECTORY]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// As `labgrid-client -p` takes it: a name, a part of one, an alias, or `+TOKEN`.
+    /// The name in the form that `labgrid-client -p` takes: a name, a part of one, an alias, or
+    /// `+TOKEN`.
     pub name: String,
-    /// The directory there; the usual one where none is named.
+    /// The directory on the board; `None` for the usual one.
     pub directory: Option<String>,
 }
 
-/// What is done with a place before anything is measured there.
+/// Steps to take with a place before anything is measured there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparation {
-    /// The file that describes how places are driven; `None` for what `LG_ENV` names, if
-    /// anything.
+    /// The file that describes how places are driven; `None` for the one that `LG_ENV` names, if
+    /// any.
     pub environment: Option<PathBuf>,
-    /// Whether its power is switched off and on.
+    /// True if the power is switched off and on.
     pub power_cycle: bool,
-    /// The state that its strategy has it brought to.
+    /// The state to which the strategy brings the place.
     pub state: Option<String>,
 }
 
 impl Preparation {
-    /// Whether the place may have to boot.
+    /// Returns true if the place may have to boot.
     pub fn boots(&self) -> bool {
         self.power_cycle || self.state.is_some()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where subjects run: the virtual bench, this machine, and boards.
+//! The benches on which subjects run: the virtual bench, this machine, and boards.
 #![forbid(unsafe_code)]
 
 pub mod cache;
@@ -15,12 +15,13 @@ pub mod virtual_bench;
 mod watch;
 mod workdir;
 
-/// Readers of what guests and QEMU say, for `fuzz`.
+/// Parsers of what guests and QEMU print, for `fuzz`.
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::console::Console;
 
-    /// Whether that is what `labgrid-client` shows of a place, and what it complains of.
+    /// Returns true if this is what `labgrid-client` shows of a place, and the complaint that it
+    /// contains.
     pub fn labgrid(text: &str) -> (bool, String) {
         let shown = crate::labgrid::shown(text);
         (shown.is_some(), crate::labgrid::complaint(text))

@@ -8,7 +8,7 @@ use punctual_model::Architecture;
 /// A processor for which there is a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {
-    /// One that has a machine on the virtual bench, too.
+    /// A processor that also has a machine on the virtual bench.
     OfGuests(Architecture),
     /// 32-bit ARM, from version 7 on, with floating point.
     Armv7,
@@ -25,8 +25,8 @@ impl Processor {
         Self::Riscv64,
     ];
 
-    /// What `./build --targets` and the file of its target call it: `aarch64`. `tools/machine`
-    /// has the same names.
+    /// The name that `./build --targets` and the file name of its target use, such as `aarch64`.
+    /// `tools/machine` uses the same names.
     pub fn machine(self) -> &'static str {
         match self {
             Self::OfGuests(architecture) => architecture.machine(),
@@ -35,7 +35,7 @@ impl Processor {
         }
     }
 
-    /// What `uname -m` says there.
+    /// The output of `uname -m` there.
     pub fn uname(self) -> &'static str {
         match self {
             Self::Armv7 => "armv7l",
@@ -43,7 +43,8 @@ impl Processor {
         }
     }
 
-    /// The one of which `uname -m` says this. A 64-bit ARM with a 32-bit system says `armv8l`.
+    /// The processor with this output of `uname -m`. A 64-bit ARM with a 32-bit system says
+    /// `armv8l`.
     pub fn that_says(machine: &str) -> Option<Self> {
         match machine {
             "armv7l" | "armv8l" => Some(Self::Armv7),
@@ -59,7 +60,7 @@ impl From<Architecture> for Processor {
     }
 }
 
-/// As people write it: `x86-64`, `arm64`, `armv7`.
+/// The form that people write: `x86-64`, `arm64`, `armv7`.
 impl fmt::Display for Processor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host bench on a board: the target runs on a machine that OpenSSH's client reaches, or
-//! labgrid's, in real time.
+//! The host bench on a board: the target runs in real time on a machine that OpenSSH's client, or
+//! labgrid's, reaches.
 //!
-//! The board needs a POSIX shell and nothing else. The target is copied there under a name that
-//! its content gives it, and is at the other end of the [conversation](punctual_model::board).
-//! What it measures is a job that goes on whatever becomes of the connection; what the job says
-//! is copied here, into files as on the other benches, and watched over as there.
+//! The board needs a POSIX shell and nothing else. The target is copied there under a name derived
+//! from its content, and is the other end of the [conversation](punctual_model::board). Each
+//! measurement is a job that goes on whatever becomes of the connection. The job's output is copied
+//! here, into files as on the other benches, and watched in the same way.
 
 mod client;
 mod job;
@@ -45,26 +45,27 @@ pub(crate) use route::{Fault, named};
 pub use route::{Route, VARIABLE};
 pub(crate) use shell::last_line;
 
-/// The pause between two attempts to reach a board that boots.
+/// The pause between two attempts to reach a booting board.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What the board's `uname -s` says where the target runs.
+/// The output of `uname -s` on a board where the target runs.
 const SYSTEM: &str = "Linux";
 
-/// What every line of the board's own begins with: its shell may say more than it is asked.
+/// The prefix of every line of Punctual's own from the board: its shell may print more than it is
+/// asked.
 const MARK: &str = "punctual-board ";
 
-/// Why a board cannot be used.
+/// The reason why a board cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no `ssh`.
+    /// `ssh` is missing or does not run.
     #[error(
         "expected OpenSSH's client as {program}, found none that runs ({error}): install it (`apt-get install openssh-client`), or name it by {VARIABLE}"
     )]
     NoSsh {
-        /// What was looked for.
+        /// The command that was looked for.
         program: String,
-        /// What the system says.
+        /// The error that the system reports.
         error: String,
     },
     /// There is no connection.
@@ -72,50 +73,50 @@ pub enum Error {
     Unreachable {
         /// The board.
         host: String,
-        /// What its client says.
+        /// The complaint of its client.
         said: String,
     },
-    /// Its client refuses to connect.
+    /// The board's client refuses to connect.
     #[error("{host} cannot be reached: {said}")]
     Refused {
         /// The board.
         host: String,
-        /// What the client says.
+        /// The complaint of the client.
         said: String,
     },
-    /// The end was asked for before anything was measured.
+    /// The run was asked to end before anything was measured.
     #[error("interrupted before anything was measured")]
     Interrupted,
     /// Its place cannot be used.
     #[error(transparent)]
     Place(#[from] labgrid::Error),
-    /// The directory there cannot be used.
+    /// The directory on the board cannot be used.
     #[error(
         "{host}: the target cannot be put there: {said} ({bench}:/DIRECTORY names another directory)"
     )]
     Directory {
         /// The board.
         host: String,
-        /// As `--bench` has it.
+        /// The bench, as `--bench` names it.
         bench: String,
-        /// What its shell says.
+        /// The complaint of the board's shell.
         said: String,
     },
-    /// The target does not run there.
+    /// The target does not run on the board.
     #[error(
         "{host}: the target does not run in {directory}: {said}: is that mounted noexec? ({bench}:/DIRECTORY names another directory)"
     )]
     Target {
         /// The board.
         host: String,
-        /// As `--bench` has it.
+        /// The bench, as `--bench` names it.
         bench: String,
-        /// Where it is.
+        /// The directory of the target.
         directory: String,
-        /// What the board's shell says.
+        /// The complaint of the board's shell.
         said: String,
     },
-    /// There is no target for such a machine.
+    /// No target exists for such a machine.
     #[error(
         "{host}: expected {}, for which there is a target, found {found}",
         known()
@@ -123,10 +124,10 @@ pub enum Error {
     Architecture {
         /// The board.
         host: String,
-        /// What it says that it is.
+        /// The kind of machine that it reports.
         found: String,
     },
-    /// The target for that machine is not here.
+    /// The target for that machine is missing on this machine.
     #[error(
         "{host} is {found}: expected the target for it as {}, found none: build it with `./build --targets {}`",
         .path.display(),
@@ -135,25 +136,25 @@ pub enum Error {
     NoTarget {
         /// The board.
         host: String,
-        /// What it is.
+        /// The processor of the board.
         found: Processor,
-        /// Where its target is to be.
+        /// The path where the target should be.
         path: PathBuf,
     },
-    /// Its shell does not answer as a shell does.
+    /// The board's shell does not answer as a shell does.
     #[error("{host}: expected a POSIX shell, found one that answers {found:?}")]
     Shell {
         /// The board.
         host: String,
-        /// What it answers.
+        /// The answer.
         found: String,
     },
-    /// What was copied is not what is there.
+    /// The target on the board differs from the one that was copied.
     #[error("{host}: the target in {directory} is damaged, also after it was copied anew")]
     Damaged {
         /// The board.
         host: String,
-        /// Where it is.
+        /// The directory of the target.
         directory: String,
     },
     /// A file of this machine cannot be used.
@@ -161,37 +162,38 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
-    /// The connection was lost, and could not be made again.
+    /// The connection was lost and could not be made again.
     #[error(
         "the board has not been reached for {seconds} s ({why}); what it measures goes on there: the same command with --resume fetches it"
     )]
     Lost {
-        /// For how long.
+        /// The time without a connection, in seconds.
         seconds: u64,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The end was asked for, and the board does not know.
+    /// The run was asked to end, and the board could not be told.
     #[error(
         "interrupted, but the board is not reached: what it measures goes on there, and the same command with --resume fetches it"
     )]
     Left,
-    /// Somebody has removed the job.
+    /// Somebody removed the job.
     #[error(
         "the board does not have this run any more: somebody else has fetched or removed it, or the board has lost its power"
     )]
     Gone,
 }
 
-/// Where a board is: `[USER@]HOST[:DIRECTORY]`.
+/// The address of a board: `[USER@]HOST[:DIRECTORY]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// What `ssh` is told: an address, or a name from its configuration, with a user or without.
+    /// The argument for `ssh`: an address, or a name from its configuration, with or without a
+    /// user.
     pub host: String,
-    /// The directory there; the usual one where none is named.
+    /// The directory on the board; `None` for the usual one.
     pub directory: Option<String>,
 }
 
@@ -240,24 +242,24 @@ impl fmt::Display for Destination {
     }
 }
 
-/// A board that was reached, with the target on it.
+/// A board that was reached and has the target on it.
 #[derive(Clone, Debug)]
 pub struct Board {
     route: Route,
-    /// The directory there, as it is found from anywhere.
+    /// The absolute path of the directory on the board.
     directory: String,
-    /// The target's path there.
+    /// The path of the target on the board.
     program: String,
     target_sha256: String,
-    /// Kernel modules that each job has.
+    /// Kernel modules that are loaded for each job.
     modules: Option<Modules>,
-    /// Who answers.
+    /// The greeting of the target on the board.
     pub hello: Hello,
 }
 
 impl Board {
-    /// Reaches a board, which may take `patience` to boot, and sees to it that the target for
-    /// its architecture, which is where `target` says, is there.
+    /// Reaches a board, which may take up to `patience` to boot, and makes sure that the target for
+    /// its architecture is there. `target` returns the path of that target on this machine.
     pub fn reach(
         route: &Route,
         target: impl Fn(Processor) -> PathBuf,
@@ -312,7 +314,7 @@ impl Board {
         }
     }
 
-    /// Begins a conversation, in which a job may be begun or not.
+    /// Begins a conversation, in which a job may be begun if `begins` is true.
     fn connect(&self, begins: bool) -> Result<Link, Error> {
         let target = [&*self.program, "board", &self.directory];
         let mut before = Vec::new();
@@ -324,19 +326,19 @@ impl Board {
     }
 }
 
-/// What the board is: for any POSIX shell.
+/// A script for any POSIX shell that asks what the board is.
 const ASK: &str = r#"printf "punctual-board %s %s\n" "$(uname -s)" "$(uname -m)""#;
 const PREPARE: &str = include_str!("ssh/prepare.sh");
 const PUT: &str = include_str!("ssh/put.sh");
 const BEGIN: &str = include_str!("ssh/begin.sh");
 
-/// The systems for which there is a target, as `uname -sm` has them.
+/// The systems that have a target, as `uname -sm` prints them.
 fn known() -> String {
     let [others @ .., last] = &Processor::ALL.map(Processor::uname);
     format!("{SYSTEM} {} or {last}", others.join(", "))
 }
 
-/// What a board is, as soon as it answers; an error where it does not till then.
+/// Asks what a board is until it answers; fails if it does not answer before `until`.
 fn ask_until(route: &Route, until: Instant, cancel: &AtomicBool) -> Result<Processor, Error> {
     loop {
         match ask(route, cancel) {
@@ -351,7 +353,7 @@ fn ask_until(route: &Route, until: Instant, cancel: &AtomicBool) -> Result<Proce
     }
 }
 
-/// What a board is.
+/// Asks what a board is.
 fn ask(route: &Route, cancel: &AtomicBool) -> Result<Processor, Error> {
     let said = shell::run(route, ASK, &[], None, cancel)?;
     let Some(found) = said.lines().find_map(|line| line.strip_prefix(MARK)) else {
@@ -368,7 +370,7 @@ fn ask(route: &Route, cancel: &AtomicBool) -> Result<Processor, Error> {
     })
 }
 
-/// Whether the target is there, and in which directory.
+/// Asks whether the target is there, and in which directory.
 fn prepare(route: &Route, name: &str, cancel: &AtomicBool) -> Result<(bool, String), Error> {
     let wanted = route.directory().unwrap_or_default();
     let said = shell::run(route, PREPARE, &[wanted, name], None, cancel)?;
@@ -387,15 +389,15 @@ fn prepare(route: &Route, name: &str, cancel: &AtomicBool) -> Result<(bool, Stri
 pub struct SshSystem {
     /// The board.
     pub board: Board,
-    /// The place that it is, if it is labgrid's: held until this is dropped.
+    /// The place, if the board is one of labgrid's: held until this is dropped.
     pub place: Option<Arc<labgrid::Held>>,
     /// Punctual's cache directory on this machine.
     pub cache: PathBuf,
-    /// For how long it is tried to make a lost connection again; and if it is more than
-    /// [`SILENCE`], the time on the wall that the target may keep silent beside what its step
-    /// takes.
+    /// The time for which a lost connection is retried. If it is more than [`SILENCE`], it is also
+    /// the wall-clock time that the target may stay silent in addition to what its step takes.
     pub patience: Duration,
-    /// Whether what the board has measured by an equal plan, and nobody has fetched, is taken.
+    /// True if results that the board has measured by an equal plan, and that nobody has fetched,
+    /// are taken.
     pub resume: bool,
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual bench: a real kernel in QEMU's software emulation, with a clock that counts
 //! instructions.
-//!
-//! A guest is booted once and kept as a [`snapshot`]; each run resumes from there with its
-//! own plan. The guest's records come through a port of their own and its console is kept
-//! apart; both are files in a [`WorkDir`], so nothing that the guest says waits for the host
-//! or is lost with it. A [`Watch`] tells a guest that is slow from one that is lost.
+//! A guest is booted once and kept as a [`snapshot`]; each run resumes from there with its own
+//! plan. The guest's records come through a port of their own, and its console is kept apart. Both
+//! are files in a [`WorkDir`], so no output of the guest waits for the host or is lost with it. A
+//! [`Watch`] tells a slow guest from a lost one.
 
 mod error;
 mod guest_memory;
@@ -48,7 +47,7 @@ use punctual_model::{Architecture, MachineRecord};
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
 
-/// How a run gets to a booted guest.
+/// The way in which a run gets a booted guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// From a snapshot, which is made first if there is none.
@@ -57,46 +56,47 @@ pub enum Start {
     Cold,
 }
 
-/// What becomes of the step that runs when a run is cancelled.
+/// The fate of the running step when a run is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cancel {
-    /// Its samples are kept: the guest is asked to end, and has its time for it.
+    /// Its samples are kept: the guest is asked to end, and gets time for that.
     Keep,
-    /// It is of no use.
+    /// It is discarded.
     Discard,
 }
 
-/// The place where virtual subjects run.
+/// The bench on which virtual subjects run.
 #[derive(Clone, Debug)]
 pub struct VirtualBench {
     qemu: Qemu,
     cache: PathBuf,
     /// The CPU time that QEMU may use between two signs of life of its guest.
     pub silence: Duration,
-    /// What watches the guests while they carry out their plans.
+    /// The plugin that watches the guests while they carry out their plans.
     pub plugin: Option<Plugin>,
-    /// The sample that is due at a moment of its own.
+    /// The sample whose deadline is moved to a chosen moment.
     pub aim: Aim,
     /// The space that booted guests may take in the cache, in bytes.
     pub cache_limit: u64,
-    /// What this process needs of the cache, as long as it has a bench.
+    /// Locks on the files that this process needs in the cache, for as long as it has a bench.
     in_use: Arc<Mutex<BTreeMap<PathBuf, Lock>>>,
-    /// The machines whose kernel failed while it booted, by the keys of their snapshots.
+    /// The machines whose kernels failed to boot, by the keys of their snapshots.
     unbootable: Arc<Mutex<BTreeMap<String, Unbootable>>>,
 }
 
-/// A machine that does not boot: it will not with another seed either, as each boot is the same.
+/// A machine that does not boot. It will not boot with another seed either, as each boot is the
+/// same.
 #[derive(Clone, Debug)]
 struct Unbootable {
-    /// What its console means.
+    /// The meaning of its console.
     sign: &'static str,
-    /// What its console said.
+    /// Its console output.
     console: Vec<u8>,
 }
 
 impl VirtualBench {
-    /// The bench that keeps its files in Punctual's cache directory, for x86-64 machines of up
-    /// to `cpus` CPUs; an error where QEMU is missing, or too old for several.
+    /// Opens the bench that keeps its files in Punctual's cache directory, for x86-64 machines of
+    /// up to `cpus` CPUs. Returns an error if QEMU is missing, or too old for several CPUs.
     pub fn open(cache: &Path, cpus: u32) -> Result<Self, Error> {
         Ok(Self {
             qemu: find_qemu(Architecture::Amd64, cache, cpus)?,
@@ -110,8 +110,8 @@ impl VirtualBench {
         })
     }
 
-    /// The same bench for machines of this architecture; an error where QEMU for it is missing,
-    /// or too old for so many CPUs.
+    /// The same bench for machines of this architecture. Returns an error if QEMU for it is
+    /// missing, or too old for that many CPUs.
     pub fn of(&self, architecture: Architecture, cpus: u32) -> Result<Self, Error> {
         let qemu = if architecture == Architecture::Amd64 {
             self.qemu.clone()
@@ -124,7 +124,7 @@ impl VirtualBench {
         })
     }
 
-    /// Puts an initramfs where QEMU finds it; returns its path and its SHA-256.
+    /// Puts an initramfs where QEMU can find it; returns its path and its SHA-256.
     pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), Error> {
         let bytes = initramfs.finish()?;
         let sha256 = checksum::of_bytes(&bytes);
@@ -137,7 +137,7 @@ impl VirtualBench {
         Ok((path, sha256))
     }
 
-    /// A machine, with all that is needed to repeat a run there.
+    /// The record of a machine, with everything needed to repeat a run there.
     pub fn record(&self, machine: &Machine) -> VirtualMachine {
         VirtualMachine {
             release: Some(machine.kernel.release.clone()),
@@ -155,8 +155,8 @@ impl VirtualBench {
         }
     }
 
-    /// Carries out a plan on a machine. `on` is told what happens; the run ends as
-    /// interrupted where it breaks off, and at once when `cancel` becomes true.
+    /// Carries out a plan on a machine. `on` is told what happens. The run ends as interrupted if
+    /// `on` breaks off, and at once when `cancel` becomes true.
     pub fn run(
         &self,
         machine: &Machine,
@@ -201,13 +201,13 @@ impl VirtualBench {
         }
     }
 
-    /// What names a machine's snapshot, and all that can be read from the booted guest.
+    /// The key of a machine's snapshot, and of everything that can be read from the booted guest.
     pub fn key(&self, machine: &Machine) -> String {
         machine.key(&self.qemu)
     }
 
-    /// Where an initramfs with this SHA-256 is kept. If it is there, it stays as long as this
-    /// bench, and counts as used now.
+    /// The path of an initramfs with this SHA-256. If the file exists, it stays as long as this
+    /// bench and counts as used now.
     pub fn initramfs(&self, sha256: &str) -> Result<PathBuf, Error> {
         let path = self.cache.join("initramfs").join(format!("{sha256}.cpio"));
         let lock = Lock::share(&path.with_extension("lock")).map_err(Error::at(&path))?;
@@ -244,7 +244,7 @@ pub struct VirtualSystem {
     pub bench: VirtualBench,
     /// The machine.
     pub machine: Machine,
-    /// How it gets to a booted guest.
+    /// The way in which it gets a booted guest.
     pub start: Start,
 }
 
@@ -259,21 +259,22 @@ impl SystemUnderTest for VirtualSystem {
     }
 }
 
-/// One run on its way.
+/// A run in progress.
 struct Session<'a> {
     bench: &'a VirtualBench,
     machine: &'a Machine,
     on: Listener<'a>,
     cancel: &'a AtomicBool,
     on_cancel: Cancel,
-    /// All that the console has shown.
+    /// The whole console output.
     console: Console,
-    /// When the guest began to carry out its plan.
+    /// The moment at which the guest began to carry out its plan.
     went_on: Option<Instant>,
 }
 
 impl Session<'_> {
-    /// Boots with the plan at hand, and goes on where a snapshot would have been taken.
+    /// Boots with the plan at hand, and goes on at the point where a snapshot would have been
+    /// taken.
     fn cold(&mut self, plan: &str) -> Result<(), RunError> {
         let work = self.work_dir(plan)?;
         self.tell(Event::Booting)?;
@@ -303,8 +304,9 @@ impl Session<'_> {
         })
     }
 
-    /// Links the files of this machine's snapshot, made if need be, into `work`; returns
-    /// what the guest had said until then. Whoever prunes the cache meanwhile does no harm.
+    /// Links the files of this machine's snapshot, made if need be, into `work`; returns the
+    /// guest's console output until then. Another process may prune the cache meanwhile without
+    /// harm.
     fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, RunError> {
         let key = self.bench.key(self.machine);
         let directory = self.bench.snapshots().join(&key);
@@ -336,7 +338,7 @@ impl Session<'_> {
         made
     }
 
-    /// Boots this machine up to the point where it stops itself, and keeps it.
+    /// Boots this machine up to the point where it stops itself, and keeps it as a snapshot.
     fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, RunError> {
         let work = self.work_dir("")?;
         self.tell(Event::Booting)?;
@@ -358,7 +360,8 @@ impl Session<'_> {
         }
     }
 
-    /// A guest that ends before its kernel has said its name has another reason than others.
+    /// Finds the reason for a guest that ended before its kernel printed its name: it differs from
+    /// others.
     fn silent_from_the_first(&self, error: RunError) -> RunError {
         match error {
             RunError::Ended(_) if !self.console.has_kernel_spoken() => {
@@ -380,7 +383,7 @@ impl Session<'_> {
         }
     }
 
-    /// Waits until no other process makes this snapshot.
+    /// Waits until no other process is making this snapshot.
     fn lock(&self, path: &Path) -> Result<Lock, RunError> {
         loop {
             if self.cancel.load(Ordering::SeqCst) {
@@ -426,7 +429,7 @@ impl Session<'_> {
         Ok(process)
     }
 
-    /// Watches over a guest, and keeps what its console shows, however it goes.
+    /// Watches over a guest, and keeps its console output however it ends.
     fn watching(
         &mut self,
         work: &WorkDir,
@@ -449,5 +452,5 @@ fn set_off(machine: &Machine, watch: &mut Watch, process: &mut Process) -> Resul
     watch.go_on(process)
 }
 
-/// How often QEMU is asked whether it is done.
+/// The interval at which QEMU is asked whether it is done.
 const POLL: Duration = Duration::from_millis(5);

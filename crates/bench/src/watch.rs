@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches over a subject: gathers what it says, and notices when it will say nothing more.
+//! Watches over a subject: gathers its output, and notices when no more will come.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -16,27 +16,27 @@ use crate::console::Console;
 use crate::error::RunError;
 use crate::system::{Event, Listener};
 
-/// How often it is looked how far a step is.
+/// The interval at which the progress of a step is looked at.
 const LOOK_AT_PROGRESS: Duration = Duration::from_millis(200);
 
-/// How often is looked.
+/// The interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A subject that spends no time at all for so long is stopped, not slow.
+/// A subject that spends no time at all for this long is stopped, not slow.
 const STOPPED: Duration = Duration::from_secs(30);
 
-/// What a subject may keep silent for, in seconds that it spends per second that its step
-/// takes at least: ten times what a fully loaded guest takes.
+/// The silence allowed to a subject, in seconds that it spends per second that its step takes at
+/// least: ten times what a fully loaded guest needs.
 const SPENT_PER_SECOND: f64 = 60.0;
 
-/// How much a subject may say. What says more is ended: nothing that it says may fill this
-/// machine's memory or its disk.
+/// Limits on a subject's output. A subject that exceeds them is ended: its output must not fill
+/// this machine's memory or its disk.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Bytes on the console. The most talkative of boots takes a tenth of it.
+    /// Bytes on the console. The most talkative boot takes a tenth of it.
     console: u64,
-    /// Bytes of the record stream: room for 200 million raw samples, or for what a day on 64
-    /// CPUs has measured so far each minute.
+    /// Bytes of the record stream: room for 200 million raw samples, or for a day's interim results
+    /// on 64 CPUs, sent each minute.
     stream: u64,
     /// Records. In memory each [`Recording`](punctual_model::Recording) has 250 KiB of bins,
     /// however small its frame.
@@ -49,16 +49,16 @@ const LIMITS: Limits = Limits {
     records: 10_000,
 };
 
-/// So much is taken from a port at a time: a subject that says it faster than it is read must
+/// The most bytes taken from a port at a time: a subject that writes faster than it is read must
 /// not keep the watch from its other duties.
 const PIECE: u64 = LIMITS.console;
 
-/// What a subject runs in.
+/// The process or job in which a subject runs.
 pub trait Watched {
-    /// How it has ended, in words, if it has; an error where that will never be known.
+    /// How it ended, in words, if it has ended; an error if that will never be known.
     fn status(&mut self) -> Result<Option<String>, RunError>;
 
-    /// Whether the subject has paused itself since the last look.
+    /// Returns true if the subject has paused itself since the last look.
     fn has_paused(&mut self) -> bool {
         false
     }
@@ -68,40 +68,41 @@ pub trait Watched {
         Ok(())
     }
 
-    /// Asks the subject to end after its sample and to send what it has; says how long it may
-    /// take, or `None` where it cannot be asked.
+    /// Asks the subject to end after its sample and to send what it has. Returns the time that it
+    /// may take, or `None` if it cannot be asked.
     fn ask_to_end(&mut self) -> Option<Duration>;
 
-    /// How far the step is that runs, where that can be seen.
+    /// The progress of the running step, if it can be seen.
     fn progress(&mut self) -> Option<Progress>;
 
-    /// What has happened to the bench itself since the last look.
+    /// The next event of the bench itself since the last look.
     fn news(&mut self) -> Option<Event> {
         None
     }
 
-    /// The time that it has spent: CPU time where its clock stands still while it does not
-    /// run, time on the wall elsewhere.
+    /// The time it has spent: CPU time if its clock stands still while it does not run, wall-clock
+    /// time otherwise.
     fn spent(&self) -> Duration;
 
-    /// Whether it would run if it were let: what spends no time is not stopped then.
+    /// Returns true if it would run if it were let. A subject that spends no time is then not
+    /// stopped.
     fn is_ready(&self) -> bool;
 }
 
-/// When watching ends well.
+/// The condition on which watching ends well.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// The guest has paused itself.
     Paused,
-    /// The guest has said that it has finished.
+    /// The guest has reported that it has finished.
     Finished,
 }
 
-/// Everything that a guest has said, and when it last said something.
+/// Everything that a guest has said, and the time of its last words.
 pub struct Watch<'a> {
     stream: Port,
     decoder: Decoder,
-    /// How many records have come.
+    /// The number of records that have come.
     records: u32,
     limits: Limits,
     console_port: Port,
@@ -109,19 +110,19 @@ pub struct Watch<'a> {
     pub console: Console,
     timeout: SilenceTimeout,
     finished: bool,
-    /// Until when a subject that was asked to end is waited for.
+    /// The time until which the watch waits for a subject that was asked to end.
     ends_by: Option<Instant>,
     progress: Option<Progress>,
     progress_at: Instant,
-    /// When the guest was let go on from its pause.
+    /// The time at which the guest was let go on from its pause.
     pub went_on: Option<Instant>,
     on: Listener<'a>,
     cancel: &'a AtomicBool,
 }
 
 impl<'a> Watch<'a> {
-    /// Watches over the guest whose ports are files in `directory`. `silence` is the CPU
-    /// time that it may use between two signs of life, in addition to what the plan tells.
+    /// Watches over the guest whose ports are files in `directory`. `silence` is the CPU time that
+    /// it may use between two signs of life, in addition to what the plan takes.
     pub fn begin(
         directory: &Path,
         silence: Duration,
@@ -146,8 +147,8 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Watches until it is so far; whatever else ends the guest is an error. A subject that
-    /// measures when the run is cancelled is asked to end, and heard out.
+    /// Watches until the guest gets to `end`; anything else that ends the guest is an error. A
+    /// subject that is measuring when the run is cancelled is asked to end, and heard out.
     pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
         loop {
             self.heed_cancel(end, process)?;
@@ -188,7 +189,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// An error as soon as a run that was cancelled has ended, or takes too long to.
+    /// Returns an error as soon as a cancelled run has ended, or has taken too long to end.
     fn heed_cancel(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
         if !self.cancel.load(Ordering::SeqCst) {
             return Ok(());
@@ -202,7 +203,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Says how far the step is, if it is farther than before.
+    /// Reports the progress of the step if it has advanced; returns true if it has.
     fn look_at_progress(&mut self, process: &mut dyn Watched) -> Result<bool, RunError> {
         if self.progress_at.elapsed() < LOOK_AT_PROGRESS {
             return Ok(false);
@@ -226,7 +227,7 @@ impl<'a> Watch<'a> {
         process.go_on()
     }
 
-    /// Takes what is new on both ports, up to a [`PIECE`] of each; says whether there was
+    /// Takes what is new on both ports, up to a [`PIECE`] of each; returns true if there was
     /// anything.
     fn listen(&mut self) -> Result<bool, RunError> {
         let said = self.console_port.read()?;
@@ -272,8 +273,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself
-    /// off at once.
+    /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself off at
+    /// once.
     fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), RunError> {
         let until = Instant::now() + Duration::from_secs(2);
         while process.status()?.is_none() && Instant::now() < until {
@@ -285,10 +286,10 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What a subject says on one of its ports: a file that grows.
+/// A port of a subject: a file that grows.
 struct Port {
     file: File,
-    /// How many bytes have been read.
+    /// The number of bytes read.
     taken: u64,
 }
 
@@ -300,7 +301,7 @@ impl Port {
         })
     }
 
-    /// What is new, up to a [`PIECE`].
+    /// Reads what is new, up to a [`PIECE`].
     fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut piece = Vec::new();
         (&self.file).take(PIECE).read_to_end(&mut piece)?;
@@ -316,8 +317,8 @@ impl Port {
     }
 }
 
-/// Tells a guest that is slow from one that is lost. Time on the wall says nothing of that
-/// on a busy machine; the CPU time that QEMU has used does.
+/// Tells a slow guest from a lost one. Wall-clock time says nothing about that on a busy machine;
+/// the CPU time that QEMU has used does.
 struct SilenceTimeout {
     silence: Duration,
     allowed: Duration,
@@ -337,13 +338,14 @@ impl SilenceTimeout {
         }
     }
 
-    /// The guest will be busy for so many seconds of its own time.
+    /// Notes that the guest will be busy for this many seconds of its own time.
     fn expect(&mut self, nominal_s: f64) {
         let busy = Duration::try_from_secs_f64(nominal_s * SPENT_PER_SECOND);
         self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
     }
 
-    /// `is_ready` tells whether the subject would run if there were a CPU for it.
+    /// Returns an error if the silence is too long. `is_ready` returns true if the subject would
+    /// run if there were a CPU for it.
     fn look(
         &mut self,
         heard: bool,
@@ -369,7 +371,7 @@ impl SilenceTimeout {
     }
 }
 
-/// Whether a thread of this process waits for a CPU or for a disk: on a busy machine that may
+/// Returns true if a thread of this process waits for a CPU or a disk: on a busy machine that may
 /// take long (`proc_pid_stat(5)`, field 3).
 pub fn is_ready(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
@@ -432,8 +434,8 @@ mod tests {
         }
     }
 
-    /// Watches a subject that has said this, within these limits; returns what came of it, how
-    /// many records were told, and how many bytes of the console were kept.
+    /// Watches a subject that has said this, within these limits. Returns the result, the number of
+    /// records that were told, and the number of console bytes kept.
     fn watch(console: &[u8], stream: &[u8], limits: Limits) -> (Result<(), RunError>, u32, usize) {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("console"), console).unwrap();
@@ -451,7 +453,7 @@ mod tests {
         (result, told, kept)
     }
 
-    /// So many records, and the last one.
+    /// A stream of this many records, and the last one.
     fn stream(records: u32) -> Vec<u8> {
         let mut encoder = Encoder::default();
         let unsupported = Record::Unsupported(Unsupported {

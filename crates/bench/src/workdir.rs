@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A directory for the files of one QEMU, or of one that is watched, which does not outlive its
-//! user for long.
+//! A directory for the files of one QEMU, or of a watched one, that does not outlive its user for
+//! long.
 
 use std::fs;
 use std::io;
@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use punctual_kernels::paths::Lock;
 
-/// A directory of its own below `CACHE/work`. It is removed when this is dropped; what a
-/// killed process leaves behind is removed when the next one makes its own.
+/// A directory of its own below `CACHE/work`. It is removed when this is dropped; anything that a
+/// killed process leaves behind is removed when the next process makes its own.
 #[derive(Debug)]
 pub struct WorkDir {
     directory: TempDir,
@@ -21,7 +21,7 @@ pub struct WorkDir {
 const LOCK: &str = "lock";
 
 impl WorkDir {
-    /// A new directory, and an end to those whose users have died.
+    /// Makes a new directory, and removes those whose users have died.
     pub fn new(cache: &Path) -> io::Result<Self> {
         let work = cache.join("work");
         fs::create_dir_all(&work)?;
@@ -36,7 +36,7 @@ impl WorkDir {
         })
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

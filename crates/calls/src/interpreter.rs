@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Carries a program of system calls out, in a process of its own, which ends without looking
-//! back: so all that it was given lives as long as it does.
+//! Carries out a program of system calls, in a process of its own, which ends without looking
+//! back: so everything that it was given lives as long as it does.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -8,24 +8,24 @@ use std::ffi::CString;
 use super::{Argument, Call, Grammar, Kind, Program, SIZE, factor, thing};
 use crate::sys::{self as calls, Memory, What, ring};
 
-/// A thing that a call has made: what it is known by, and its size.
+/// A thing that a call has made: its identifier and its size.
 #[derive(Clone, Copy)]
 struct Thing {
     value: i64,
     size: u64,
 }
 
-/// What a process or a thread of a program has; its children inherit it.
+/// The state of a process or a thread of a program; its children inherit it.
 pub struct Interpreter {
     grammar: &'static Grammar,
     memory: Memory,
     things: BTreeMap<&'static str, Vec<Thing>>,
-    /// How many names were given.
+    /// The number of names that were given.
     names: u64,
     children: Vec<i64>,
-    /// Where calls put results.
+    /// The place where calls put results.
     out: Box<[u64; 4]>,
-    /// Whether it is what the program itself does, and not a child of it.
+    /// True for the program's first process, false for its children.
     is_first: bool,
 }
 
@@ -35,7 +35,7 @@ struct Making {
     kind: &'static Kind,
     call: &'static Call,
     what: What,
-    /// How often it was made before.
+    /// The number of times that it was made before.
     index: u64,
 }
 
@@ -88,7 +88,7 @@ impl Interpreter {
         }
     }
 
-    /// Makes a call; `None` where there is no such thing as it needs.
+    /// Makes a call; returns `None` if a thing that it needs does not exist.
     fn make(&mut self, making: Making) -> Option<i64> {
         let mut kept = Kept::default();
         let arguments = self.all(&making.kind.args, making, &mut kept)?;
@@ -118,7 +118,7 @@ impl Interpreter {
         Some(result)
     }
 
-    /// Keeps what a call has made, and gives up what it has taken.
+    /// Keeps the things that a call has made, and drops those that it has taken.
     fn keep(&mut self, making: Making, result: i64) {
         match making.kind.takes.as_deref() {
             Some("child") => _ = self.children.pop(),
@@ -138,7 +138,7 @@ impl Interpreter {
         }
     }
 
-    /// The number of 32 bits that a call has put there.
+    /// Returns the 32-bit number that a call has put there.
     fn result(&self, number: usize) -> i64 {
         let word = calls::read(&self.out[number / 2 % 4]);
         i64::from((word >> (number % 2 * 32)) as i32)
@@ -156,7 +156,7 @@ impl Interpreter {
         }
     }
 
-    /// What a child does: its calls, and then nothing until it is killed.
+    /// Runs a child: its calls, and then nothing until it is killed.
     fn live(&mut self, body: &'static [Call]) {
         self.calls(body);
         calls::wait_for_the_end();
@@ -212,7 +212,7 @@ impl Interpreter {
         }
     }
 
-    /// The last thing of a kind, where it is taken; else the next one.
+    /// Returns the last thing of a kind, if it is taken; else the next one.
     fn thing(&self, kind: &str, is_taken: bool, index: u64) -> Option<Thing> {
         if kind == "child" {
             let value = *self.children.last()?;
@@ -229,7 +229,7 @@ impl Interpreter {
 }
 
 impl Kept {
-    /// The kernel may read and write more than was given, but not more words than these.
+    /// The most words that the kernel may read and write, even if fewer were given.
     const LEAST: usize = 32;
 
     fn words(&mut self, values: impl Iterator<Item = u64>) -> i64 {

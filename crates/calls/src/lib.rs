@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs of system calls: what they are made of, how they are written, and how they run.
+//! Programs of system calls: their parts, their written form, and their execution.
 //!
 //! A program is one line: `mmap 65536 *8; fork *16 { touch 4096; sleep 1024 }; reap`. Each call has
-//! its name, a size where its kind has one, how often it is repeated, and calls in braces that its
-//! children make. `grammar.toml` says what each kind does; programs are found by
-//! `punctual search`, and run by `punctual-calls`, which is no part of the target: what it can
-//! do changes no digest.
+//! its name, a size if its kind has one, the number of repetitions, and calls in braces that its
+//! children make. `grammar.toml` describes the kinds; programs are found by
+//! `punctual search`, and run by `punctual-calls`, which is no part of the target: its
+//! abilities change no digest.
 
 mod interpreter;
 mod supervisor;
@@ -22,7 +22,7 @@ pub use supervisor::{Batch, run};
 /// The kinds of calls that come with Punctual.
 const OWN: &str = include_str!("grammar.toml");
 
-/// How deep calls may be in braces.
+/// The greatest depth of calls in braces.
 const DEPTH: usize = 3;
 
 /// The kinds of calls that programs are made of.
@@ -35,16 +35,16 @@ pub struct Grammar {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kind {
-    /// How programs say it.
+    /// Its name in programs.
     pub name: String,
-    /// What it does.
+    /// A description of its effect.
     pub does: String,
     /// The system call, or the interpreter's own.
     pub syscall: String,
     /// Its arguments.
     #[serde(default)]
     pub args: Vec<Argument>,
-    /// What kinds of things come of it.
+    /// The kinds of things that it makes.
     #[serde(default)]
     pub makes: Vec<String>,
     /// A thing that is gone afterwards.
@@ -56,13 +56,13 @@ pub struct Kind {
     /// The range of its size, if it has one.
     #[serde(default)]
     pub size: Option<(u64, u64)>,
-    /// How often it may be repeated at once.
+    /// The range of its repetitions at once.
     #[serde(default = "often")]
     pub times: (u64, u64),
-    /// Whether children make calls in braces.
+    /// True if children make calls in braces.
     #[serde(default)]
     pub block: bool,
-    /// Whether an ordinary user may not do it.
+    /// True if an ordinary user may not make it.
     #[serde(default)]
     pub root: bool,
 }
@@ -72,29 +72,29 @@ fn often() -> (u64, u64) {
 }
 
 impl Kind {
-    /// What kinds of things it needs: they must have been made before.
+    /// Iterates over the kinds of things that it needs: they must have been made before.
     pub fn needs(&self) -> impl Iterator<Item = &str> {
         let things = self.args.iter().flat_map(Argument::things);
         things.chain(self.takes.as_deref())
     }
 }
 
-/// An argument of a call, as the grammar has it.
+/// An argument of a call, as the grammar states it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
     /// This number.
     Number(i64),
-    /// What this word stands for.
+    /// The value that this word stands for.
     Word(String),
-    /// The address of these, with 64 bits each.
+    /// The address of these values, with 64 bits each.
     Longs {
-        /// What they are.
+        /// The values.
         u64: Vec<Argument>,
     },
-    /// The address of these, with 32 bits each.
+    /// The address of these values, with 32 bits each.
     Ints {
-        /// What they are.
+        /// The values.
         u32: Vec<Argument>,
     },
 }
@@ -137,22 +137,22 @@ impl Argument {
     }
 }
 
-/// Stands behind a thing of which the size is meant.
+/// Follows a thing whose size is meant.
 const SIZE: &str = ".size";
 
-/// The kind of thing that a word stands for.
+/// Returns the kind of thing that a word stands for.
 fn thing(word: &str) -> Option<&str> {
     let kind = word.strip_prefix('#')?;
     Some(kind.strip_suffix(SIZE).unwrap_or(kind))
 }
 
-/// By what the index is multiplied.
+/// Returns the factor by which the index is multiplied.
 fn factor(word: &str) -> Option<i64> {
     word.strip_prefix("index*")?.parse().ok()
 }
 
 impl Default for Grammar {
-    /// That which comes with Punctual.
+    /// Returns the grammar that comes with Punctual.
     ///
     /// # Panics
     /// Never: a test reads it.
@@ -162,8 +162,8 @@ impl Default for Grammar {
 }
 
 impl Grammar {
-    /// Whether these calls make what the kernel keeps when their processes are gone: objects of
-    /// System V's or POSIX's IPC. Such a program has a namespace of its own for them, where it may.
+    /// Returns true if these calls make objects that outlive their processes: those of System V's
+    /// or POSIX's IPC. Such a program has a namespace of its own for them, if it may.
     pub fn outlive(&self, calls: &[Call]) -> bool {
         const MAKERS: [&str; 4] = ["semget", "shmget", "msgget", "mq_open"];
         calls.iter().any(|call| {
@@ -173,7 +173,7 @@ impl Grammar {
         })
     }
 
-    /// Reads one: entries `[[call]]`. An error says what is wrong with which.
+    /// Parses a grammar: entries `[[call]]`. An error names an entry, and its fault.
     pub fn parse(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -193,24 +193,24 @@ impl Grammar {
         Ok(Self { kinds })
     }
 
-    /// This one with another's kinds; one of the same name is the other's.
+    /// Adds the kinds of another grammar, which replace those of the same name.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.kinds.extend(other.kinds);
         self
     }
 
-    /// All kinds, in the order of their names.
+    /// Iterates over all kinds, in the order of their names.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.values()
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub fn kind(&self, name: &str) -> Option<&Kind> {
         self.kinds.get(name)
     }
 
-    /// Reads a program; an error says what is wrong with it.
+    /// Parses a program; an error describes its fault.
     pub fn program(&self, text: &str) -> Result<Program, String> {
         let mut words = text
             .replace(';', " ; ")
@@ -324,11 +324,11 @@ pub struct Program {
 pub struct Call {
     /// The name of its kind.
     pub name: String,
-    /// Its size, where its kind has one.
+    /// Its size, if its kind has one.
     pub size: Option<u64>,
-    /// How often it is made.
+    /// The number of times that it is made.
     pub times: u64,
-    /// What its children do.
+    /// The calls of its children.
     pub body: Vec<Call>,
 }
 

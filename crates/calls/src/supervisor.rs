@@ -18,11 +18,11 @@ use super::interpreter::Interpreter;
 use super::{Grammar, Program};
 use crate::sys::{self as calls, IS_SUPPORTED, Memory};
 
-/// How far the moment that all share is from a program's begin.
+/// The time from a program's start to the moment that all its processes share.
 const SOON: Nanos = Nanos::from_millis(20);
-/// How long a program of another's may take to end when it is asked to.
+/// The time that an external program may take to end when it is asked to.
 const GRACE: Nanos = Nanos::from_millis(500);
-/// How many descriptors a program may have: what systemd allows is more.
+/// The most descriptors that a program may have: systemd allows more.
 const DESCRIPTORS: u64 = 65_536;
 
 const HELP: &str = "\
@@ -41,19 +41,19 @@ Example:
   punctual-calls 'create; lock-ranges *1024; unlock-range'
 ";
 
-/// What a candidate is.
+/// The kind of a candidate.
 enum Candidate {
     /// A program of system calls.
     Calls(&'static Program),
-    /// Another's program, with its arguments: written `run PROGRAM ARGUMENT…`.
+    /// An external program, with its arguments: written `run PROGRAM ARGUMENT…`.
     Command(Vec<String>),
 }
 
-/// Candidates, and how they are run.
+/// Candidates, and the way to run them.
 pub struct Batch {
     grammar: &'static Grammar,
     candidates: Vec<(String, Candidate)>,
-    /// Whether each begins and ends with a mark, which the scope takes for a step.
+    /// True if each begins and ends with a mark, which the scope takes for a step.
     marked: bool,
     root: bool,
     limit: Nanos,
@@ -135,7 +135,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Runs one, and tells what it did.
+    /// Runs one candidate, and reports what it did.
     fn run_one(&self, candidate: &Candidate, memory: &mut Memory, place: &Path) -> Result<String> {
         if self.marked {
             marker::step();
@@ -183,7 +183,7 @@ impl Batch {
         Ok(format!("{how}: {made} calls, {refused} refused"))
     }
 
-    /// What a child is before its program begins: where it may write, and an ordinary user.
+    /// Prepares a child before its program begins: it may write there, and is an ordinary user.
     fn prepare(&self, place: &Path) -> io::Result<()> {
         std::env::set_current_dir(place)?;
         // Where memory runs out it is the one to end; a kernel without that is no reason to stop.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System calls by their names, with arguments as they come: for programs that are searched for.
+//! System calls by their names, with unchecked arguments: for programs that a search has found.
 //!
-//! All unsafe code of this program. What such a program may do to its own process is its own affair: it runs in a process that is
+//! All unsafe code of this program. Such a program may do anything to its own process, which is
 //! made for it and killed afterwards.
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ use punctual_model::Nanos;
 use punctual_agent::sys::process::Pid;
 use punctual_agent::sys::{pipe, process, time};
 
-/// Whether programs of system calls run here: their arguments are those of 64-bit machines.
+/// True if programs of system calls run here: their arguments are those of 64-bit machines.
 pub const IS_SUPPORTED: bool = cfg!(target_pointer_width = "64");
 
 /// Turns the `-1` of a system call into the error that it stands for.
@@ -27,7 +27,7 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     Ok(result)
 }
 
-/// What a call of a program does.
+/// The action of a program's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The system call of this number.
@@ -36,20 +36,20 @@ pub enum What {
     Fork,
     /// A thread.
     Thread,
-    /// A write to each page.
+    /// Writes to each page.
     Touch,
-    /// The end.
+    /// Ends the process.
     Exit,
-    /// All children killed, and waited for.
+    /// Kills all children, and waits for them.
     Reap,
-    /// Entries for an `io_uring`.
+    /// Submits entries to an `io_uring`.
     Submit,
-    /// What an `io_uring` has done, taken.
+    /// Takes the completions of an `io_uring`.
     Complete,
 }
 
 impl What {
-    /// By the name that the grammar has for it.
+    /// Returns the action with this name in the grammar.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "fork" => Self::Fork,
@@ -211,25 +211,25 @@ numbers! {
     "write" SYS_write
 }
 
-/// What programs point to, and what is seen of them when they are killed.
+/// The memory to which programs point, and the counts that remain when they are killed.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// A page that forked processes share: two futexes, and what is counted.
+    /// A page that forked processes share: two futexes, and the counts.
     shared: usize,
-    /// As much as the largest size of what is read or written.
+    /// A buffer as large as the largest size that is read or written.
     buffer: usize,
     /// The moment that all share.
     soon: Nanos,
 }
 
-/// How large the buffer is: a byte for each page of the largest mapping, at least.
+/// The size of the buffer: at least a byte for each page of the largest mapping.
 const BUFFER: usize = 16 << 20;
-/// What of it holds zeros.
+/// The part of it that holds zeros.
 const ZEROS: usize = 4096;
 const PAGE: usize = 4096;
 
 impl Memory {
-    /// For processes that are forked from now on.
+    /// Allocates memory for processes that are forked from now on.
     pub fn new() -> io::Result<Self> {
         let map = |length: usize, flags| {
             let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -248,7 +248,7 @@ impl Memory {
         })
     }
 
-    /// The same for a program that begins now.
+    /// Resets it for a program that begins now.
     pub fn begin(&mut self, soon: Nanos) {
         self.soon = time::now() + soon;
         for word in 0..8 {
@@ -256,7 +256,7 @@ impl Memory {
         }
     }
 
-    /// What a word of the grammar stands for.
+    /// Returns the value that a word of the grammar stands for.
     pub fn place(&self, word: &str) -> Option<i64> {
         const SECOND: i64 = 1_000_000_000;
         Some(match word {
@@ -278,22 +278,22 @@ impl Memory {
         self.store(5, self.load(5) + u64::from(is_failed));
     }
 
-    /// Tells that the program could not be begun.
+    /// Notes that the program could not be started.
     pub fn not_begun(&self) {
         self.store(6, 1);
     }
 
-    /// Whether nothing is known to the contrary.
+    /// Returns true unless it is known that the program could not be started.
     pub fn is_begun(&self) -> bool {
         self.load(6) == 0
     }
 
-    /// How many calls were made, and how many of them the kernel refused.
+    /// Returns the number of calls made, and how many of them the kernel refused.
     pub fn counted(&self) -> (u64, u64) {
         (self.load(4), self.load(5))
     }
 
-    /// The words are behind both futexes, which have a line of the cache each.
+    /// Returns a word after both futexes, each of which has a cache line of its own.
     fn word(&self, number: usize) -> *mut u64 {
         (self.shared + 32 * number) as *mut u64
     }
@@ -309,7 +309,7 @@ impl Memory {
     }
 }
 
-/// Makes a system call. Returns its result, or a number below 0 where it is refused.
+/// Makes a system call. Returns its result, or a number below 0 if it is refused.
 pub fn call(number: i64, arguments: &[i64]) -> i64 {
     let argument = |index: usize| arguments.get(index).copied().unwrap_or(0);
     // SAFETY: it is one that a program was asked to make, in a process of its own: addresses are
@@ -329,13 +329,13 @@ pub fn call(number: i64, arguments: &[i64]) -> i64 {
     result as i64
 }
 
-/// A word that a system call may have written.
+/// Reads a word that a system call may have written.
 pub fn read(word: &u64) -> u64 {
     // SAFETY: a reference is valid to read from.
     unsafe { std::ptr::from_ref(word).read_volatile() }
 }
 
-/// Writes to each page of a mapping, of which address and size are given, up to a size.
+/// Writes to each page of a mapping, given its address and its size, up to a size.
 pub fn touch(arguments: &[i64]) -> i64 {
     let [address, size, most] = arguments else {
         return -1;
@@ -353,7 +353,7 @@ pub fn exit() -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Runs `body` in a child, which never returns from here. Returns its number, or a number below 0.
+/// Runs `body` in a child, which never returns from here. Returns its number, or one below 0.
 pub fn fork(body: impl FnOnce()) -> i64 {
     // SAFETY: the C library's own fork leaves its allocator usable in the child, whatever other
     // threads do; nothing else of the library that takes a lock is used there.
@@ -366,7 +366,7 @@ pub fn fork(body: impl FnOnce()) -> i64 {
     }
 }
 
-/// Starts a thread; 0, or a number below 0.
+/// Starts a thread; returns 0, or a number below 0.
 pub fn thread(body: impl FnOnce() + Send + 'static) -> i64 {
     let started = std::thread::Builder::new().stack_size(64 << 10).spawn(body);
     started.map_or(-1, |_| 0)
@@ -380,7 +380,7 @@ pub fn wait_for_the_end() -> ! {
     }
 }
 
-/// Kills all children of this process, and those that become its children by that, and waits
+/// Kills all children of this process, and those that become its children as a result, and waits
 /// until there are none.
 pub fn reap() {
     loop {
@@ -394,7 +394,7 @@ pub fn reap() {
     }
 }
 
-/// The children of all threads of this process.
+/// Returns the children of all threads of this process.
 fn children() -> Vec<Pid> {
     let threads = std::fs::read_dir("/proc/self/task");
     let threads = threads.into_iter().flatten().flatten();
@@ -407,7 +407,7 @@ fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// Waits until a child has ended, at most for so long; whether it has.
+/// Waits until a child has ended, for at most `limit`; returns true if it has.
 pub fn ends_within(child: Pid, limit: Nanos) -> io::Result<bool> {
     // SAFETY: the child is not waited for yet, so the number is its own.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
@@ -417,15 +417,15 @@ pub fn ends_within(child: Pid, limit: Nanos) -> io::Result<bool> {
     pipe::wait_readable(std::os::fd::AsFd::as_fd(&descriptor), Some(limit))
 }
 
-/// Lets the kernel end what processes have left behind.
+/// Gives the kernel time to end what processes have left behind.
 pub fn settle(span: Nanos) {
     std::thread::sleep(Duration::from_nanos(span.0.unsigned_abs()));
 }
 
-/// The user that has nothing.
+/// The user without rights.
 const NOBODY: libc::c_uint = 65_534;
 
-/// Becomes an ordinary user for good, where this process is root.
+/// Becomes an ordinary user for good, if this process is root.
 pub fn become_ordinary() -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
@@ -441,14 +441,14 @@ pub fn become_ordinary() -> io::Result<()> {
     Ok(())
 }
 
-/// Gets a namespace for objects of IPC, which end with it. An ordinary user has none: there they
-/// stay.
+/// Enters a new namespace for objects of IPC, which end with it. An ordinary user cannot: then
+/// the objects remain.
 pub fn own_ipc() {
     // SAFETY: no pointers. A process that was just forked has one thread.
     let _ = unsafe { libc::unshare(libc::CLONE_NEWIPC) };
 }
 
-/// Gives a directory to that user, where this process is root.
+/// Gives a directory to that user, if this process is root.
 pub fn give_away(path: &std::path::Path) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
@@ -456,7 +456,7 @@ pub fn give_away(path: &std::path::Path) -> io::Result<()> {
     std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY))
 }
 
-/// As many descriptors as this process may have.
+/// Raises the limit of descriptors to `at_most`, or as far as this process may.
 pub fn raise_descriptors(at_most: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

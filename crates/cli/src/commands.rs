@@ -183,7 +183,7 @@ enum Command {
     Work(work::Work),
 }
 
-/// The commands by what they are for; the ten that most people need come first.
+/// The commands by purpose; the ten that most people need come first.
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "What most people need",
@@ -215,7 +215,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// The commands that `--help` shows, with what each does.
+/// The commands that `--help` shows, each with its summary.
 fn shown() -> Vec<(String, String)> {
     let all = Command::augment_subcommands(clap::Command::new("punctual"));
     let seen = all
@@ -229,7 +229,7 @@ fn shown() -> Vec<(String, String)> {
     .collect()
 }
 
-/// How `punctual --help` looks: [`GROUPS`] in place of one long list.
+/// The template of `punctual --help`, with [`GROUPS`] in place of one long list.
 fn help_template() -> String {
     let shown = shown();
     let mut groups = String::new();
@@ -248,10 +248,10 @@ fn help_template() -> String {
     )
 }
 
-/// How wide `--help` is, in columns.
+/// The width of `--help`, in columns.
 const HELP_WIDTH: usize = 80;
 
-/// A command and what it does, in lines of [`HELP_WIDTH`] columns.
+/// A command and its summary, in lines of [`HELP_WIDTH`] columns.
 fn folded(name: &str, about: &str) -> String {
     const INDENT: usize = 14;
     let mut text = format!("  {name:<width$}", width = INDENT - 2);
@@ -273,7 +273,7 @@ fn folded(name: &str, about: &str) -> String {
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command that the command line names.
     pub fn run(self) -> Result<ExitStatus> {
         match self.command {
             Command::Run(command) => command.run(),
@@ -340,8 +340,8 @@ struct StoreArgs {
 }
 
 impl StoreArgs {
-    /// The store as an option of a command that goes on with it; none where the environment or
-    /// nobody names it, or where a command that is shown would show a password.
+    /// The store as an option of a follow-up command; `None` if the environment or nobody names it,
+    /// or if the displayed command would show a password.
     fn option(&self) -> Option<String> {
         let named = self.db.as_ref()?.to_string_lossy();
         let is_of_environment = std::env::var("PUNCTUAL_DB").is_ok_and(|of| of == named);
@@ -349,7 +349,7 @@ impl StoreArgs {
         is_shown.then(|| format!(" --db {}", punctual_report::repeat::quoted(&named)))
     }
 
-    /// What the next so many runs of the store will be called.
+    /// The ids of the store's next runs, `runs` of them.
     fn next(&self, runs: usize) -> String {
         let newest = self.open().ok().and_then(|store| store.newest().ok()?);
         let newest = newest.and_then(|id| id.strip_prefix('r')?.parse::<usize>().ok());
@@ -370,19 +370,19 @@ impl StoreArgs {
         })
     }
 
-    /// The store, which is made where there is none.
+    /// Opens the store, or makes it if there is none.
     fn open_or_make(&self) -> Result<Store> {
         open(&self.place()?)
     }
 
-    /// Whether nothing was ever measured, and no other store is named.
+    /// Returns true if nothing was ever measured, and no other store is named.
     fn is_new(&self) -> Result<bool> {
         let is_named = self.db.as_ref().is_some_and(|named| !named.is_empty());
         let place = self.place()?;
         Ok(!is_named && place.file().is_some_and(|path| !path.exists()))
     }
 
-    /// The store, which must be there. A server's database is made a store where it is none.
+    /// Opens the store, which must exist. A server's database is made a store if it is not one.
     fn open(&self) -> Result<Store> {
         let place = self.place()?;
         if self.is_new()? {
@@ -392,7 +392,7 @@ impl StoreArgs {
         open(&place)
     }
 
-    /// The runs of these names, in their order; the last one where none is named.
+    /// The runs of these names, in their order; the last run if none is named.
     fn load(&self, names: &[String]) -> Result<Vec<Run>> {
         let store = self.open()?;
         let last = [LAST.to_owned()];
@@ -402,7 +402,7 @@ impl StoreArgs {
     }
 }
 
-/// A file that the command line names.
+/// Opens a file that the command line names.
 fn open_named(path: &Path) -> Result<File> {
     File::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
@@ -413,7 +413,7 @@ fn open_named(path: &Path) -> Result<File> {
     })
 }
 
-/// An error where a store is a file that is not there.
+/// Returns an error if a store is a file that does not exist.
 fn check_file(place: &Place) -> Result<(), UsageError> {
     match place.file() {
         Some(path) if !path.exists() => Err(UsageError(format!(
@@ -423,18 +423,18 @@ fn check_file(place: &Place) -> Result<(), UsageError> {
     }
 }
 
-/// The store at a place.
+/// Opens the store at a place.
 fn open(place: &Place) -> Result<Store> {
     Ok(Store::at(place)?)
 }
 
-/// What is said where nothing was measured yet.
+/// The message if nothing was measured yet.
 const NO_RUNS: &str = "there are no runs yet: `punctual run demo` makes some";
 
-/// Stands for the newest run.
+/// The name of the newest run.
 const LAST: &str = "last";
 
-/// Whether a word names a run, not a suite or a baseline.
+/// Returns true if a word names a run, not a suite or a baseline.
 fn is_run(word: &str) -> bool {
     let number = word.strip_prefix(['r', 'R']).unwrap_or(word);
     word.eq_ignore_ascii_case(LAST) || number.parse::<u64>().is_ok()
@@ -460,7 +460,7 @@ fn id(store: &Store, name: &str) -> Result<String> {
     })
 }
 
-/// The bench in QEMU, with the user's limit for what it keeps.
+/// The bench in QEMU, with the user's limit for its cache.
 fn virtual_bench(cache: &Path, cpus: u32) -> Result<VirtualBench> {
     let mut bench = VirtualBench::open(cache, cpus)?;
     bench.cache_limit = cache::limit()?;
@@ -480,7 +480,7 @@ mod tests {
 
     use super::*;
 
-    /// Each command, by its words.
+    /// Calls `of_each` with the words and the final help of each command.
     fn all(command: &clap::Command, words: &str, of_each: &mut dyn FnMut(&str, &str)) {
         let help = command.get_after_help().map(ToString::to_string);
         of_each(words, &help.unwrap_or_default());
@@ -501,7 +501,7 @@ mod tests {
         examples
     }
 
-    /// The words of a shell's command up to where another one begins, or its output goes.
+    /// The words of a shell command, up to the next command or redirection.
     fn words(line: &str) -> Vec<String> {
         let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
         let mut depth = 0;
@@ -623,7 +623,7 @@ mod tests {
         rows.map(row).collect()
     }
 
-    /// The numbers in what a help text says of the exit status.
+    /// The numbers in the exit-status part of a help text.
     fn statuses_of(help: &str) -> Option<BTreeSet<u8>> {
         let (_, told) = help.split_once("Exit status:")?;
         let told = told.split("With").next().unwrap_or_default();
@@ -631,7 +631,8 @@ mod tests {
         Some(words.filter_map(|word| word.parse().ok()).collect())
     }
 
-    /// The statuses that a command's source names, but for errors and what is only for git.
+    /// The statuses that a command's source names, except for errors and those that are only for
+    /// git.
     fn statuses_in_source(command: &str) -> BTreeSet<u8> {
         let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");
         let mut files = vec![own.join(format!("{command}.rs"))];

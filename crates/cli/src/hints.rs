@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a user can do about an error, with the options that help.
+//! Remedies for errors, with the options that help.
 
 use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Error;
@@ -7,7 +7,7 @@ use punctual_kernels::{AptError, KernelError};
 use punctual_runner as runner;
 use punctual_store::StoreError;
 
-/// What helps after a run has ended with this error; empty where nothing is known to.
+/// The remedy after a run has ended with this error; empty if none is known.
 pub fn of_run(error: &RunError) -> &'static str {
     match (error, error.of_bench()) {
         (RunError::Silent(_), _) => " (allow more with --patience)",
@@ -19,7 +19,7 @@ pub fn of_run(error: &RunError) -> &'static str {
     }
 }
 
-/// What helps with the error that has ended a command; empty where nothing is known to.
+/// The remedy for the error that has ended a command; empty if none is known.
 pub fn of_command(error: &anyhow::Error) -> String {
     let hint = error.chain().find_map(|cause| match cause.downcast_ref() {
         Some(runner::Error::Kernel(error)) => of_kernel(error),

@@ -9,16 +9,16 @@ use anyhow::{Context as _, Result};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 static FIRST: OnceLock<Instant> = OnceLock::new();
-/// Whether the handler is there: who measures may also repeat.
+/// True if the handler is installed: a command that measures may also repeat.
 static IS_HANDLED: Mutex<bool> = Mutex::new(false);
 
-/// What a shell reports for a program that SIGINT has ended.
+/// The status that a shell reports for a program that SIGINT has ended.
 const KILLED_BY_SIGINT: i32 = 130;
 
-/// `timeout` and the like send a signal to a process and to its group: that asks once.
+/// `timeout` and the like send a signal to a process and to its group: that counts as one request.
 const ONCE: Duration = Duration::from_millis(500);
 
-/// From now on SIGINT, SIGTERM and SIGHUP set the flag that is returned.
+/// Makes SIGINT, SIGTERM and SIGHUP set the returned flag from now on.
 pub fn flag() -> Result<&'static AtomicBool> {
     let mut is_handled = IS_HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
     if !*is_handled {

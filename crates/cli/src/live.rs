@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--live`: what is measured, while it is measured, on a terminal of its own.
+//! `--live`: shows a measurement while it goes on, on a terminal of its own.
 //!
-//! It is fed with what the bench sees of the [status page](punctual_model::status_page), so
-//! that it takes nothing from who measures; what it misses, the record has.
+//! Its input is what the bench sees of the [status page](punctual_model::status_page), so that it
+//! takes nothing from the measuring threads; the record has everything that it misses.
 
 mod state;
 mod view;
@@ -32,10 +32,10 @@ use crate::output::say;
 use crate::progress::failure;
 use state::State;
 
-/// How often it is drawn.
+/// The interval between drawings.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Watches runs go on, on the terminal that standard error is.
+/// Shows runs in progress, on the terminal that standard error is.
 pub struct Live {
     state: Arc<Mutex<State>>,
     is_over: Arc<AtomicBool>,
@@ -43,7 +43,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Takes the terminal. `cancel` is set where the user wants an end.
+    /// Takes the terminal. `cancel` is set if the user wants to stop.
     ///
     /// # Errors
     /// If the terminal cannot be taken.
@@ -60,7 +60,7 @@ impl Live {
         })
     }
 
-    /// Gives the terminal back, and tells there what is to stay.
+    /// Gives the terminal back, and prints there what is to stay.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         let drawer = lock(&self.drawer).take();
@@ -110,7 +110,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Draws, and heeds keys, until it is over.
+/// Draws, and handles keys, until it is over.
 fn draw(mut screen: Screen, state: &Mutex<State>, is_over: &AtomicBool, cancel: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         let drawn = screen.0.draw(|frame| view::draw(&lock(state), frame));
@@ -144,7 +144,7 @@ fn heed(key: KeyEvent, state: &mut State, cancel: &AtomicBool) {
     }
 }
 
-/// Asked for twice, the end comes at once, as with Ctrl-C elsewhere.
+/// Stops the runs. A second request ends at once, like Ctrl-C elsewhere.
 fn stop(state: &mut State, cancel: &AtomicBool) {
     state.is_stopping = true;
     if cancel.swap(true, Ordering::SeqCst) {
@@ -153,7 +153,7 @@ fn stop(state: &mut State, cancel: &AtomicBool) {
     }
 }
 
-/// The terminal, as long as it is drawn on.
+/// The terminal, while it is drawn on.
 struct Screen(Terminal<CrosstermBackend<Stderr>>);
 
 impl Screen {

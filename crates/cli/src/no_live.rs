@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! In the place of `--live` where Punctual is built without it.
+//! Replaces `--live` in a build without it.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +8,7 @@ use punctual_runner::Observer;
 
 use crate::UsageError;
 
-/// Watches runs go on: there is no such thing in this build.
+/// The live view, which does not exist in this build.
 pub enum Live {}
 
 impl Live {

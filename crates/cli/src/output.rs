@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output: what kind of terminal it is, if any, and runs in the form asked for.
+//! Standard output: the kind of terminal, if it is one, and runs in the requested form.
 
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -11,7 +11,8 @@ use punctual_report::text::{WIDTH, clean, clean_json, clean_lines, wrap};
 use punctual_runner::documents;
 use serde_json::Value;
 
-/// Writes a line to standard error; nothing in it commands the terminal, whoever has written it. A reader that has gone, like `head`, is no error.
+/// Writes a line to standard error. Nothing in it commands the terminal, whoever has written it. A
+/// reader that has gone, like `head`, is no error.
 macro_rules! say {
     ($($what:tt)*) => {
         _ = std::io::Write::write_fmt(
@@ -22,17 +23,17 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Writes text to standard output; nothing in it commands the terminal, whoever has written it.
+/// Writes text to standard output. Nothing in it commands the terminal, whoever has written it.
 pub fn print(text: &str) -> Result<()> {
     print_exactly(&clean_lines(text))
 }
 
-/// Writes text to standard output as it is. A reader that has gone, like `head`, is no error.
+/// Writes text to standard output unchanged. A reader that has gone, like `head`, is no error.
 pub fn print_exactly(text: &str) -> Result<()> {
     print_lines(|out| out.write_all(text.as_bytes()))
 }
 
-/// Prints what is written, however much it is. A reader that has gone, like `head`, is no error.
+/// Prints the output of `write`, of any length. A reader that has gone, like `head`, is no error.
 pub fn print_lines(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
@@ -48,7 +49,7 @@ pub fn print_json(value: &Value) -> Result<()> {
     print_exactly(&clean_json(&format!("{value:#}\n")))
 }
 
-/// Prints a result in the form asked for: as JSON, or as text of the terminal's width.
+/// Prints a result in the requested form: as JSON, or as text of the terminal's width.
 pub fn print_result(
     as_json: bool,
     json: impl FnOnce() -> Value,
@@ -61,12 +62,12 @@ pub fn print_result(
     }
 }
 
-/// The width of tables: `COLUMNS`, where it is set, else the terminal's; 80 where there is none.
+/// The width of tables: `COLUMNS` if it is set, else the terminal's; 80 without a terminal.
 pub fn width() -> usize {
     known_width().unwrap_or(WIDTH)
 }
 
-/// The width of text whose lines may be cut: without a terminal they are not.
+/// The width of text whose lines may be cut; without a terminal they are not.
 pub fn text_width() -> usize {
     known_width().unwrap_or(usize::MAX)
 }
@@ -84,8 +85,8 @@ fn known_width() -> Option<usize> {
         .map(|width: usize| width.max(40))
 }
 
-/// Prints the table of runs, as wide as the terminal, with colour only there; below it what
-/// the document says that they repeat, and whether they show it.
+/// Prints the table of runs, as wide as the terminal, and coloured only there. Below it prints what
+/// the document that they repeat says, and whether they show it.
 pub fn print_table(runs: &[Run]) -> Result<()> {
     let width = width();
     let documents = documents::all()?;
@@ -94,7 +95,7 @@ pub fn print_table(runs: &[Run]) -> Result<()> {
     print_exactly(&(table + &punctual_report::directions_text(runs, &documents, width)))
 }
 
-/// Whether standard output takes colours; see <https://no-color.org>.
+/// Returns true if standard output takes colours; see <https://no-color.org>.
 pub fn has_colour() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
@@ -115,8 +116,8 @@ pub fn write_page(page: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file of which somebody who reads it meanwhile finds all or the former one; into what is
-/// no file, such as a pipe or `/dev/stdout`, it is written as it is.
+/// Writes a file so that a reader meanwhile finds all of it or the former one. If the path is not a
+/// regular file, such as a pipe or `/dev/stdout`, it is written directly.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let link = path.canonicalize();
     let path = link.as_deref().unwrap_or(path);
@@ -133,8 +134,8 @@ pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// Writes data and scripts for gnuplot into a directory, which is made where it is not there.
-/// A file is there as a whole or not at all.
+/// Writes data and scripts for gnuplot into a directory, which is made if it does not exist. Each
+/// file is written as a whole or not at all.
 pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
     let named = |path: &Path| format!("cannot write the data to {}", path.display());
     fs::create_dir_all(directory).with_context(|| named(directory))?;
@@ -148,7 +149,7 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file can be written, before anything is done whose results it is to take.
+/// Checks that a file can be written, before any work whose results it must take.
 pub fn check_file(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     let was_there = path.exists();
@@ -162,8 +163,7 @@ pub fn check_file(path: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a directory can be made and written to, before anything is done whose results it
-/// is to take.
+/// Checks that a directory can be made and written to, before any work whose results it must take.
 pub fn check_directory(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     let made = fs::create_dir_all(path).and_then(|()| tempfile::tempfile_in(path));
@@ -171,9 +171,9 @@ pub fn check_directory(path: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Rows as columns of equal width, two spaces between them. Where a terminal or a page has
-/// only `width` columns, the last column of a row goes on below itself, or, where little is left
-/// for it, stands below the row.
+/// Rows as columns of equal width, with two spaces between them. If a terminal or a page has only
+/// `width` columns, the last column of a row continues below itself, or, if little space is left
+/// for it, is printed below the row.
 pub fn columns(rows: &[Vec<String>], width: usize) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|cell| clean(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -209,10 +209,10 @@ pub fn columns(rows: &[Vec<String>], width: usize) -> String {
     text
 }
 
-/// A column narrower than this is not wrapped: it would be a word a line.
+/// The narrowest column that is wrapped: a narrower one would have a word a line.
 const LEAST: usize = 20;
 
-/// What stands before the last column where it is below its row.
+/// The indentation of the last column if it is below its row.
 const BELOW: &str = "    ";
 
 #[cfg(test)]

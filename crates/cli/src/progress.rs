@@ -23,24 +23,24 @@ use crate::hints;
 use estimate::Estimate;
 pub use estimate::expected;
 
-/// From so many runs on it is told after each one how many are left.
+/// The number of runs from which on the rest is reported after each one.
 const MANY: usize = 5;
 
-/// Where progress is shown.
+/// Displays progress.
 pub struct Progress {
     form: Form,
     runs: usize,
-    /// How many of them the store had.
+    /// The number of runs that the store had.
     kept: AtomicUsize,
-    /// How many were made.
+    /// The number of runs that were made.
     made: AtomicUsize,
     begun: Instant,
     estimate: Mutex<Estimate>,
-    /// The runs that go on just now, by id.
+    /// The runs that are under way, by id.
     lines: Mutex<HashMap<String, Line>>,
     /// The runs of other processes that are waited for, by id.
     elsewhere: Mutex<HashSet<String>>,
-    /// The failures that were told.
+    /// The failures that were reported.
     failures: Mutex<HashSet<String>>,
 }
 
@@ -57,13 +57,13 @@ enum Form {
 /// Progress on one run.
 struct Line {
     name: String,
-    /// What its steps are called.
+    /// The names of its steps.
     names: Vec<String>,
-    /// What each step is expected to take.
+    /// The expected duration of each step.
     expected: Vec<Duration>,
-    /// What is counted as done of it.
+    /// The part that counts as done.
     done: Duration,
-    /// The number and the name of the step that runs.
+    /// The number and the name of the current step.
     step: String,
     spinner: Option<ProgressBar>,
 }
@@ -101,7 +101,7 @@ impl Progress {
         }
     }
 
-    /// Shows an error, which is never kept quiet.
+    /// Shows an error, even if progress is quiet.
     pub fn complain(&self, message: &str) {
         // A reader that has gone, like `head`, is no error.
         let message = clean_lines(message);
@@ -112,7 +112,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bars away, so that results stand alone.
+    /// Removes the bars, so that results stand alone.
     pub fn clear(&self) {
         for (_, line) in self.lines().drain() {
             line.clear();
@@ -124,7 +124,7 @@ impl Progress {
         }
     }
 
-    /// Something begins that carries out this plan; `id` names it from now on.
+    /// Begins work on a plan; `id` names it from now on.
     pub fn begin(&self, id: &str, name: String, plan: &Plan, is_virtual: bool) {
         let spinner = self.form.spinner(&name);
         let line = Line {
@@ -138,7 +138,7 @@ impl Progress {
         self.lines().insert(id.to_owned(), line);
     }
 
-    /// Something happens in what is called `id`.
+    /// Shows an event of the work called `id`.
     pub fn show(&self, id: &str, event: &Event) {
         let mut lines = self.lines();
         let Some(line) = lines.get_mut(id) else {
@@ -176,7 +176,7 @@ impl Progress {
         self.advance(line, line.up_to(step));
     }
 
-    /// The samples so far, where there is a line that can change.
+    /// Shows the samples so far, on a line that can change.
     fn show_samples(&self, line: &mut Line, progress: &Progressed) {
         if let Some(spinner) = &line.spinner {
             spinner.set_message(format!("{}  {}", line.step, samples(progress)));
@@ -189,7 +189,7 @@ impl Progress {
         self.advance(line, line.up_to(step) + expected.mul_f64(share.min(1.0)));
     }
 
-    /// The step in which what is called `id` is just now; empty before the first.
+    /// The current step of the work called `id`; empty before the first.
     pub fn step(&self, id: &str) -> String {
         let lines = self.lines();
         lines
@@ -197,7 +197,7 @@ impl Progress {
             .map_or_else(String::new, |line| line.step.clone())
     }
 
-    /// What is called `id` has ended, as `message` says.
+    /// Ends the work called `id`, with `message`.
     pub fn end(&self, id: &str, message: &str) {
         let Some(mut line) = self.lines().remove(id) else {
             return;
@@ -215,7 +215,7 @@ impl Progress {
         }
     }
 
-    /// Counts so much of a run as done.
+    /// Counts `done` of a run as done.
     fn advance(&self, line: &mut Line, done: Duration) {
         let more = done.saturating_sub(line.done);
         line.done += more;
@@ -232,7 +232,7 @@ impl Progress {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows why a run has failed; in short where another one has failed in the same way.
+    /// Shows the reason why a run has failed; in short if another has failed in the same way.
     fn complain_once(&self, run: &Run, failure: &str) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = failures.insert(failure.to_owned());
@@ -244,7 +244,7 @@ impl Progress {
         }
     }
 
-    /// How many runs have ended, and when the others may, if there are many.
+    /// The number of runs that have ended, and the expected end of the others, if there are many.
     fn so_far(&self) -> String {
         let made = self.made.fetch_add(1, Ordering::SeqCst) + 1;
         let ended = made + self.kept.load(Ordering::SeqCst);
@@ -347,7 +347,7 @@ impl Form {
 }
 
 impl Line {
-    /// What the steps before this one are expected to take.
+    /// The expected duration of the steps before this one.
     fn up_to(&self, step: usize) -> Duration {
         self.expected.iter().take(step).sum()
     }
@@ -371,8 +371,8 @@ fn samples(progress: &Progressed) -> String {
     format!("{count}{of}{worst}")
 }
 
-/// Why a run has failed, what helps, and what its console showed last. One that the bench
-/// ended as it was told to has not failed there.
+/// The reason why a run has failed, a hint, and the last lines of its console. A run that the bench
+/// ended on request has not failed there.
 pub fn failure(run: &Run, ending: &RunEnding) -> String {
     let (name, reason) = (&run.subject.name, run.error.as_deref().unwrap_or_default());
     match &ending.result {
@@ -388,7 +388,7 @@ fn name(run: &Run) -> String {
     format!("{} (seed {})", run.subject.name, run.seed)
 }
 
-/// Thousandths of a second.
+/// Milliseconds, the unit of the bars.
 fn units(time: Duration) -> u64 {
     time.as_millis() as u64
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options that say how much of a suite is measured.
+//! The options for the part of a suite that is measured.
 
 use clap::Args;
 use jiff::{SignedDuration, Span};
@@ -44,7 +44,7 @@ impl ScaleArgs {
             .collect()
     }
 
-    /// What is asked for.
+    /// The scale that is asked for.
     pub fn scale(&self) -> Scale {
         match (self.scale, self.samples, self.duration) {
             (Some(share), ..) => Scale::Share(share),
@@ -74,7 +74,7 @@ fn parse_samples(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a whole number from 1 to 1e12, such as 5000 or 1e6".into())
 }
 
-/// A time with its unit.
+/// Parses a time with its unit.
 pub fn parse_duration(text: &str) -> Result<Nanos, String> {
     // `jiff` takes days for a span only: here each has 24 hours.
     let span = || {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a check is, and what comes of it.
+//! Checks and their verdicts.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use serde::Serialize;
 
 use crate::machine::Machine;
 
-/// How much what a check finds weighs; the worse, the greater.
+/// The weight of a finding; the worse, the greater.
 ///
-/// Where the source of a check names a severity, it is that one; all others are by what it can
-/// cost: *high* where it may delay a thread without limit or keep it from being one of real
-/// time at all, *medium* where it delays by a known mechanism, *low* where it is small or rare.
+/// Where the source of a check names a severity, that one applies. All others depend on the
+/// possible cost: *high* if it may delay a thread without limit, or keep it from being a real-time
+/// thread at all, *medium* if it delays by a known mechanism, *low* if the delay is small or rare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// To be known.
+    /// Worth knowing.
     Info,
     /// Small or rare.
     Low,
@@ -26,15 +26,15 @@ pub enum Severity {
     Medium,
     /// It may delay without limit.
     High,
-    /// There is no real time with it.
+    /// Real time is impossible with it.
     Fatal,
 }
 
 impl Severity {
-    /// From the heaviest on.
+    /// All severities, heaviest first.
     pub const ALL: [Self; 5] = [Self::Fatal, Self::High, Self::Medium, Self::Low, Self::Info];
 
-    /// The word for it.
+    /// The severity as a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -45,7 +45,7 @@ impl Severity {
         }
     }
 
-    /// Whether it decides about the machine.
+    /// Returns true if it decides about the machine.
     pub fn is_of_weight(self) -> bool {
         self >= Self::High
     }
@@ -54,60 +54,60 @@ impl Severity {
 /// One question to a machine.
 #[derive(Debug)]
 pub struct Check {
-    /// Its name.
+    /// Name of the check.
     pub id: &'static str,
-    /// What it weighs.
+    /// Weight of the check.
     pub severity: Severity,
-    /// What should be so, in a few words.
+    /// The wanted state, in a few words.
     pub wanted: &'static str,
-    /// What to do where it is not.
+    /// Advice for a machine that is not in that state.
     pub advice: &'static str,
-    /// The document or thread that says so, by its address.
+    /// The address of the document or thread that says so.
     pub source: &'static str,
-    /// Whether only root sees it.
+    /// True if only root can see it.
     pub needs_root: bool,
-    /// How the virtual bench can tell what it costs.
+    /// The way the virtual bench measures its cost.
     pub trial: Trial,
-    /// Looks at a machine.
+    /// Examines a machine.
     pub(crate) look: fn(&Machine) -> Result<Verdict, Reason>,
 }
 
-/// How the virtual bench can tell what a check costs.
+/// The way the virtual bench measures the cost of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {
     /// By boot arguments; the load is on the CPU that is measured.
     Boot(&'static str),
     /// By boot arguments on a guest of two CPUs: CPU 1 is measured, the load is on CPU 0.
     Beside(&'static str),
-    /// By another kernel: PREEMPT_RT's.
+    /// By another kernel: one with PREEMPT_RT.
     Kernel,
-    /// Not at all, because.
+    /// Not at all, for this reason.
     None(&'static str),
 }
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// It is as it should be.
     Fine(Found),
-    /// It is not.
+    /// It is not as it should be.
     Wrong(Found),
-    /// It cannot be told.
+    /// It is unknown, for this reason.
     Unknown(Reason),
-    /// The question does not arise on this machine, because.
+    /// The question does not arise on this machine, for this reason.
     Moot(String),
 }
 
-/// What was found.
+/// An observation on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Found {
-    /// What was looked at: a setting, a file, a boot argument.
+    /// The thing examined: a setting, a file, a boot argument.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub value: Value,
 }
 
-/// What something is.
+/// The value of an observation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Value {
@@ -119,7 +119,7 @@ pub enum Value {
     Text(String),
     /// CPUs.
     Cpus(Vec<CpuId>),
-    /// Names of several.
+    /// Several names.
     Names(Vec<String>),
 }
 
@@ -175,7 +175,7 @@ impl From<Vec<String>> for Value {
 }
 
 impl Verdict {
-    /// Fine where `is_fine`, else wrong.
+    /// `Fine` if `is_fine`, else `Wrong`.
     pub(crate) fn of(is_fine: bool, name: &str, value: impl Into<Value>) -> Self {
         let found = Found {
             name: name.to_owned(),
@@ -188,7 +188,7 @@ impl Verdict {
         }
     }
 
-    /// The word for it.
+    /// The verdict as a word.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fine(_) => "fine",
@@ -199,34 +199,34 @@ impl Verdict {
     }
 }
 
-/// What came of one check.
+/// The outcome of one check on a machine.
 #[derive(Debug)]
 pub struct Finding {
     /// The check.
     pub check: &'static Check,
-    /// What it weighs here: as the check says, or by the purpose.
+    /// The weight here: the check's own, or the purpose's.
     pub severity: Severity,
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What came of all checks, the heaviest first.
+/// The outcome of all checks, heaviest first.
 #[derive(Debug)]
 pub struct Diagnosis(pub Vec<Finding>);
 
-/// What it comes to; the worse, the greater.
+/// The overall result; the worse, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
     /// Nothing of weight stands in the way.
     Fit,
-    /// Something of weight cannot be told.
+    /// Something of weight is unknown.
     Undecided,
     /// Something of weight stands in the way.
     Unfit,
 }
 
 impl Health {
-    /// The word for it.
+    /// The result as a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fit => "fit",
@@ -237,7 +237,7 @@ impl Health {
 }
 
 impl Diagnosis {
-    /// What it comes to, by what is of weight.
+    /// The overall result, by the findings of weight.
     pub fn health(&self) -> Health {
         let of_weight = self.0.iter().filter(|one| one.severity.is_of_weight());
         let health = of_weight.map(|one| match one.verdict {
@@ -248,7 +248,7 @@ impl Diagnosis {
         health.max().unwrap_or(Health::Fit)
     }
 
-    /// What is wrong, the heaviest first.
+    /// The findings that are wrong, heaviest first.
     pub fn wrong(&self) -> impl Iterator<Item = &Finding> {
         let all = self.0.iter();
         all.filter(|one| matches!(one.verdict, Verdict::Wrong(_)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All checks: a table for each kind of thing that is looked at.
+//! All checks: a table for each kind of thing that they examine.
 
 mod arguments;
 mod hardware;
@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use crate::check::{Check, Diagnosis, Finding, Verdict};
 use crate::machine::Machine;
 
-/// All checks, by what they look at.
+/// All checks, by the kind of thing that they examine.
 pub const ALL: [&[Check]; 6] = [
     kernel::CHECKS,
     arguments::CHECKS,
@@ -24,7 +24,7 @@ pub const ALL: [&[Check]; 6] = [
     hardware::CHECKS,
 ];
 
-/// Asks a machine what these checks ask, all of which `is_wanted` says so.
+/// Runs those checks on a machine for which `is_wanted` returns true.
 pub fn examine(machine: &Machine, is_wanted: &dyn Fn(&Check) -> bool) -> Diagnosis {
     let wanted = ALL.into_iter().flatten().filter(|check| is_wanted(check));
     let find = |check: &'static Check| Finding {

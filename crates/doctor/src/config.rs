@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a kernel was configured when it was built.
+//! The configuration that a kernel was built with.
 
 use std::collections::BTreeMap;
 
 use punctual_model::Reason;
 
-/// What a configuration says of an option.
+/// The setting of an option in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
     BuiltIn,
@@ -17,12 +17,12 @@ enum Setting {
 #[derive(Debug)]
 pub struct Config {
     options: BTreeMap<String, Setting>,
-    /// Whether what it does not name is off: it has its head and its end.
+    /// True if options that it does not name are off: it has its head and its end.
     is_whole: bool,
 }
 
 impl Config {
-    /// Reads a kernel's `.config`; `None` where it is none.
+    /// Parses a kernel's `.config`; `None` if the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
         let option = |line: &str| {
             let line = line.trim_end();
@@ -57,12 +57,12 @@ impl Config {
         }
     }
 
-    /// Whether an option (`PREEMPT_RT`) is on, built in or as a module.
+    /// Returns true if an option (`PREEMPT_RT`) is on, either built in or as a module.
     pub fn has(&self, option: &str) -> Result<bool, Reason> {
         Ok(self.setting(option)? != Setting::Off)
     }
 
-    /// Those of these options that are built in; unknown where none is and one is not named.
+    /// Returns those of these options that are built in. An error if none is and one is not named.
     pub fn built_in(&self, options: &[&str]) -> Result<Vec<String>, Reason> {
         let settings = options.iter().map(|option| (option, self.setting(option)));
         let settings: Vec<_> = settings.collect();
@@ -77,8 +77,8 @@ impl Config {
     }
 }
 
-/// Whether a configuration begins and ends as Kconfig writes it. Since Linux 5.4 it says where
-/// its last menu ends.
+/// Returns true if a configuration begins and ends as Kconfig writes it. Since Linux 5.4 it marks
+/// the end of its last menu.
 fn is_whole(text: &str) -> bool {
     let has = |wanted: &str| text.lines().any(|line| line.trim_end() == wanted);
     let has_head = text

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands in the way of real-time work on a machine: pure functions of its files.
+//! Finds what stands in the way of real-time work on a machine: pure functions of its files.
 //!
 //! A machine is a directory: `/`, a copy of another machine's files, or one made up for a test.
-//! What cannot be read is unknown, with the reason, and never fine. `docs/DOCTOR.md` has all
-//! checks.
+//! Anything that cannot be read is unknown, with the reason, and never fine. `docs/DOCTOR.md` lists
+//! all checks.
 #![forbid(unsafe_code)]
 
 mod check;

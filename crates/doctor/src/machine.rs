@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine, as its files tell of it.
+//! A machine, as its files describe it.
 
 use std::cell::OnceCell;
 use std::fs::{self, File};
@@ -14,18 +14,18 @@ use punctual_model::units::CpuId;
 
 use crate::config::Config;
 
-/// A machine: the directory in which its files are.
+/// A machine: the directory that holds its files.
 #[derive(Debug)]
 pub struct Machine {
     root: PathBuf,
     config: OnceCell<Result<Config, Reason>>,
 }
 
-/// The configuration of a kernel that is larger is none.
+/// The largest size of a kernel's configuration, in bytes; a longer file is not one.
 const LONGEST_CONFIG: u64 = 8 << 20;
 
 impl Machine {
-    /// The machine of which these are the files: `/` is this one.
+    /// The machine with these files: `/` is this one.
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -37,13 +37,13 @@ impl Machine {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// What a file holds, without white space at its ends.
+    /// The content of a file, without white space at its ends.
     pub(crate) fn text(&self, path: &str) -> Result<String, Reason> {
         let bytes = fs::read(self.at(path)).map_err(|error| unreadable(path, &error))?;
         Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// The same; `None` where there is no such file.
+    /// Like [`Self::text`]; `None` if there is no such file.
     pub(crate) fn find(&self, path: &str) -> Result<Option<String>, Reason> {
         match fs::symlink_metadata(self.at(path)) {
             Err(error) if is_missing(&error) => Ok(None),
@@ -51,14 +51,14 @@ impl Machine {
         }
     }
 
-    /// A number that is all that a file holds.
+    /// The number in a file that holds nothing else.
     pub(crate) fn number(&self, path: &str) -> Result<i64, Reason> {
         let text = self.text(path)?;
         let expected = || Reason::unreadable(path, format!("expected a number, found \"{text}\""));
         text.parse().map_err(|_| expected())
     }
 
-    /// Bytes of a file from a certain one on.
+    /// Bytes of a file from an offset on.
     pub(crate) fn bytes<const N: usize>(&self, path: &str, from: u64) -> Result<[u8; N], Reason> {
         let mut bytes = [0; N];
         let file = File::open(self.at(path)).map_err(|error| unreadable(path, &error))?;
@@ -79,23 +79,23 @@ impl Machine {
         Ok(names)
     }
 
-    /// Whether a file or directory is there; its directory must be readable.
+    /// Returns true if a file or directory exists; its directory must be readable.
     pub(crate) fn has(&self, path: &str) -> Result<bool, Reason> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         Ok(self.names(directory)?.iter().any(|own| own == name))
     }
 
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     pub(crate) fn link(&self, path: &str) -> io::Result<PathBuf> {
         fs::read_link(self.at(path))
     }
 
-    /// What a sysctl is: `kernel.watchdog`.
+    /// The value of a sysctl such as `kernel.watchdog`.
     pub(crate) fn sysctl(&self, name: &str) -> Result<i64, Reason> {
         self.number(&sysctl_path(name))
     }
 
-    /// The same; `None` where this kernel has no such.
+    /// Like [`Self::sysctl`]; `None` if this kernel does not have it.
     pub(crate) fn find_sysctl(&self, name: &str) -> Result<Option<i64>, Reason> {
         let path = sysctl_path(name);
         match self.find(&path)? {
@@ -104,12 +104,12 @@ impl Machine {
         }
     }
 
-    /// The kernel's release: `6.12.117+deb12-rt-amd64`.
+    /// The kernel's release, such as `6.12.117+deb12-rt-amd64`.
     pub(crate) fn release(&self) -> Result<String, Reason> {
         self.text(&sysctl_path("kernel.osrelease"))
     }
 
-    /// Whether the kernel is of this version or a later one.
+    /// Returns true if the kernel has this version or a later one.
     pub(crate) fn is_since(&self, major: u32, minor: u32) -> Result<bool, Reason> {
         let release = self.release()?;
         let mut parts = release.split(['.', '-', '+']).map(str::parse::<u32>);
@@ -119,7 +119,7 @@ impl Machine {
         }
     }
 
-    /// How the kernel was configured.
+    /// The kernel's configuration.
     pub(crate) fn config(&self) -> Result<&Config, Reason> {
         let config = self.config.get_or_init(|| self.read_config());
         config.as_ref().map_err(Clone::clone)
@@ -150,8 +150,8 @@ impl Machine {
         .into())
     }
 
-    /// All boot arguments with their values, in their order; what follows `--` is for process 1.
-    /// The kernel takes `-` for `_` in their names, and names have it so here.
+    /// All boot arguments with their values, in order; words after `--` are for process 1. The
+    /// kernel treats `-` as `_` in names, and the names here all have `_`.
     pub(crate) fn command_line(&self) -> Result<Vec<(String, String)>, Reason> {
         let line = self.text("/proc/cmdline")?;
         let words = line.split_whitespace().take_while(|word| *word != "--");
@@ -162,7 +162,7 @@ impl Machine {
         Ok(words.map(pair).collect())
     }
 
-    /// The values of the boot arguments of this name: empty where one has none.
+    /// The values of the boot arguments of this name; empty for one without a value.
     pub(crate) fn arguments(&self, name: &str) -> Result<Vec<String>, Reason> {
         let name = name.replace('-', "_");
         let own = self.command_line()?.into_iter();
@@ -170,23 +170,23 @@ impl Machine {
         Ok(own.map(|(_, value)| value).collect())
     }
 
-    /// The boot argument of this name, the last one: `Some("")` where it has no value.
+    /// The value of the last boot argument of this name: `Some("")` if it has no value.
     pub(crate) fn argument(&self, name: &str) -> Result<Option<String>, Reason> {
         Ok(self.arguments(name)?.pop())
     }
 
-    /// The CPUs that a file lists; none where it is empty.
+    /// The CPUs that a file lists; none if it is empty.
     pub(crate) fn cpus(&self, path: &str) -> Result<Vec<CpuId>, Reason> {
         cpu_list(&self.text(path)?).map_err(|error| Reason::unreadable(path, error))
     }
 
-    /// The CPUs that run.
+    /// The online CPUs.
     pub(crate) fn online(&self) -> Result<Vec<CpuId>, Reason> {
         self.cpus("/sys/devices/system/cpu/online")
     }
 }
 
-/// The CPUs of a list; none where it is empty, or says `(null)`, as `nohz_full` does.
+/// The CPUs of a list; none if it is empty, or says `(null)`, as `nohz_full` does.
 pub(crate) fn cpu_list(text: &str) -> Result<Vec<CpuId>, String> {
     if ["", "(null)"].contains(&text) {
         return Ok(Vec::new());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What runs on a machine, and what this process may do there.
+//! Processes on a machine, and permissions of this one.
 
 use punctual_model::Reason;
 
@@ -8,13 +8,13 @@ use crate::machine::Machine;
 /// A thread.
 #[derive(Debug)]
 pub struct Thread {
-    /// The process that it belongs to.
+    /// The process that the thread belongs to.
     pub process: u32,
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// Whether it is the kernel's.
+    /// True if it is a kernel thread.
     pub is_kernel: bool,
-    /// Its priority of real time, 1 to 99; 0 where it has none.
+    /// The real-time priority, 1 to 99; 0 if it has none.
     pub priority: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct Thread {
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
 impl Machine {
-    /// The processes, by number. An error where they are not all seen: `hidepid`, or a container.
+    /// The processes, by number. An error if some are hidden: `hidepid`, or a container.
     pub(crate) fn processes(&self) -> Result<Vec<u32>, Reason> {
         let names = self.names("/proc")?;
         let numbers: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
@@ -56,7 +56,7 @@ impl Machine {
         Ok(threads)
     }
 
-    /// Whether this process has a capability, by its number.
+    /// Returns true if this process has the capability of this number.
     pub(crate) fn is_capable(&self, capability: u32) -> Result<bool, Reason> {
         let path = "/proc/self/status";
         let status = self.text(path)?;
@@ -67,7 +67,7 @@ impl Machine {
         Ok(mask >> capability & 1 == 1)
     }
 
-    /// This process's limit of this name, as `/proc/self/limits` has it, its soft value.
+    /// The soft value of this process's limit of this name, from `/proc/self/limits`.
     pub(crate) fn limit(&self, name: &str) -> Result<String, Reason> {
         let path = "/proc/self/limits";
         let limits = self.text(path)?;
@@ -77,10 +77,10 @@ impl Machine {
         found.map(str::to_owned).ok_or_else(expected)
     }
 
-    /// The files `name` of the control groups that this process is in and below, from its own
-    /// to the outermost, with their paths; those that are not there are left out. Of version 1
-    /// it is the hierarchy of the controller cpu, if there is one, in which each group has it;
-    /// of version 2 the outermost has none.
+    /// The files `name` of the control groups that this process is in, from its own to the
+    /// outermost, with their paths; missing files are left out. For version 1 this is the hierarchy
+    /// of the controller cpu, if there is one, in which each group has the file; for version 2 the
+    /// outermost group has none.
     pub(crate) fn cpu_groups(&self, v1: &str, v2: &str) -> Result<Vec<(String, String)>, Reason> {
         let mounts = self.text("/proc/self/mounts")?;
         let groups = self.text("/proc/self/cgroup")?;
@@ -131,7 +131,7 @@ fn has_word(words: &str, word: &str) -> bool {
     words.split(',').any(|own| own == word)
 }
 
-/// A thread from its `stat`: proc(5) counts the fields from 1, the name is the second.
+/// Parses a thread's `stat`: proc(5) counts the fields from 1; the name is the second.
 fn thread(process: u32, stat: &str) -> Option<Thread> {
     let (head, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();

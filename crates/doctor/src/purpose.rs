@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a machine is for, and what weighs then.
+//! Purposes of a machine, and the weight of the checks for each.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -7,19 +7,18 @@ use std::str::FromStr;
 
 use crate::check::{Check, Diagnosis, Severity};
 
-/// What a machine is for.
+/// The purpose of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Sound: periods of milliseconds, a desktop beside; many do without PREEMPT_RT.
+    /// Sound: periods of milliseconds, beside a desktop; many do without PREEMPT_RT.
     Audio,
-    /// Control: threads with periods down to some hundred microseconds, on any CPU.
+    /// Control: threads on any CPU, with periods down to some hundred microseconds.
     Control,
-    /// CPUs that are left alone for one thread each.
+    /// CPUs that are each reserved for one thread.
     Isolated,
 }
 
-/// What is not asked of a machine for sound: it concerns isolated CPUs, or delays by
-/// microseconds.
+/// Checks that are skipped for sound: they concern isolated CPUs, or delays of microseconds.
 pub(crate) const NOT_FOR_AUDIO: [&str; 20] = [
     "isolcpus",
     "nohz-full",
@@ -44,7 +43,7 @@ pub(crate) const NOT_FOR_AUDIO: [&str; 20] = [
 ];
 
 impl Purpose {
-    /// All, in the order in which they are listed.
+    /// All purposes, in the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::Audio, Self::Control, Self::Isolated];
 
     /// Its name on the command line.
@@ -56,7 +55,7 @@ impl Purpose {
         }
     }
 
-    /// What a check weighs for this; none where it is not asked.
+    /// The weight of a check for this purpose; `None` if it is skipped.
     pub fn severity(self, check: &Check) -> Option<Severity> {
         match (self, check.id) {
             (Self::Audio, id) if NOT_FOR_AUDIO.contains(&id) => None,
@@ -90,7 +89,7 @@ impl FromStr for Purpose {
 }
 
 impl Diagnosis {
-    /// The same by what it weighs for a purpose; what is not asked then is left out.
+    /// Weighs the findings for a purpose; checks that it skips are left out.
     #[must_use]
     pub fn weighed(mut self, purpose: Purpose) -> Self {
         self.0.retain_mut(|one| match purpose.severity(one.check) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What to do first, as commands.
+//! The first remedies, as commands.
 
 use serde::Serialize;
 
 use crate::check::{Diagnosis, Finding, Value, Verdict};
 use crate::machine::Machine;
 
-/// A system, by the commands that it takes.
+/// A system, distinguished by the commands that it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
@@ -18,15 +18,15 @@ pub enum System {
     UbuntuOnPi,
     /// Raspberry Pi OS.
     RaspberryPi,
-    /// Raspberry Pi OS of 32 bits.
+    /// Raspberry Pi OS, 32-bit.
     #[serde(rename = "raspberry-pi-32")]
     RaspberryPi32,
-    /// Another one, of which no commands are known.
+    /// Another system, for which no commands are known.
     Other,
 }
 
 impl System {
-    /// Those that are told of where it is not known which one a machine has.
+    /// The systems to give commands for if the machine's own is not known.
     pub const COMMON: [Self; 3] = [Self::Debian, Self::Ubuntu, Self::RaspberryPi];
 
     /// Its name.
@@ -41,7 +41,7 @@ impl System {
         }
     }
 
-    /// What a machine runs, by `/etc/os-release`; `None` where that cannot be read.
+    /// The system that a machine runs, by `/etc/os-release`; `None` if that cannot be read.
     pub fn of(machine: &Machine) -> Option<Self> {
         let release = machine.text("/etc/os-release").ok()?;
         let mut ids = release.lines().filter_map(|line| line.strip_prefix("ID="));
@@ -64,8 +64,8 @@ impl System {
         })
     }
 
-    /// How boot arguments are set for good: files that GRUB's configuration, or the firmware of
-    /// a Raspberry Pi, reads.
+    /// Command lines that set boot arguments permanently, in files that GRUB's configuration or the
+    /// firmware of a Raspberry Pi reads.
     fn boot(self, arguments: &str) -> Vec<String> {
         match self {
             Self::Debian | Self::Ubuntu => vec![
@@ -113,18 +113,18 @@ impl System {
     }
 }
 
-/// One thing to do.
+/// A remedy to apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// The check that it answers.
     pub check: &'static str,
-    /// What it is, in a few words.
+    /// A title of a few words.
     pub title: String,
     /// The command lines on each system.
     pub commands: Vec<(System, Vec<String>)>,
-    /// The checks that are settled by it, too.
+    /// Other checks that it settles, too.
     pub settles: Vec<&'static str>,
-    /// Whether it holds from the next boot on.
+    /// True if it takes effect only from the next boot on.
     pub reboot: bool,
 }
 
@@ -142,7 +142,7 @@ impl Step {
     }
 }
 
-/// What one thing settles, where it is wrong itself.
+/// Checks that a step settles as well, if its own check is wrong.
 const SETTLES: [(&str, &[&str]); 2] = [
     ("preempt-rt", &["preemption-model", "threadirqs"]),
     // `kernel.watchdog` is both of them.
@@ -150,7 +150,7 @@ const SETTLES: [(&str, &[&str]); 2] = [
 ];
 
 impl Diagnosis {
-    /// The check that settles this one, which is wrong: it is wrong, too, and weighs more.
+    /// The check that settles this one, which is wrong: that check is wrong, too, and weighs more.
     pub fn settled_by(&self, one: &Finding) -> Option<&'static str> {
         let mut by = self.wrong().filter(|other| {
             let mut pairs = SETTLES.iter();
@@ -160,8 +160,8 @@ impl Diagnosis {
         by.next().map(|other| other.check.id)
     }
 
-    /// The first things to do, the heaviest first, `most` of them: for the machine's own system
-    /// where it is known, else for each common one. What no command mends is not among them.
+    /// The first `most` steps, heaviest first: for the machine's own system if it is known, else
+    /// for each common one. Findings that no command mends are left out.
     pub fn first_steps(&self, machine: &Machine, most: usize) -> Vec<Step> {
         let systems: Vec<System> = match System::of(machine) {
             Some(system) => vec![system],
@@ -191,8 +191,8 @@ impl Diagnosis {
     }
 }
 
-/// What mends an argument that isolates CPUs, and not as it should: the CPUs stay those that
-/// their owner has chosen.
+/// The remedy for an argument that isolates CPUs, but not properly. It keeps the CPUs that their
+/// owner has chosen.
 fn isolated_anew(one: &Finding, machine: &Machine) -> Option<Remedy> {
     if one.check.id != "isolcpus" {
         return None;
@@ -221,30 +221,30 @@ fn isolated_anew(one: &Finding, machine: &Machine) -> Option<Remedy> {
     })
 }
 
-/// What mends something.
+/// A remedy for a finding.
 struct Remedy {
     title: String,
     does: Does,
 }
 
-/// What is done.
+/// The action of a remedy.
 enum Does {
-    /// A kernel is installed.
+    /// Installs a kernel.
     RtKernel,
-    /// Boot arguments are set.
+    /// Sets boot arguments.
     Boot(String),
-    /// A boot argument is given in another way.
+    /// Gives a boot argument in another form.
     Reboot {
-        /// As it is.
+        /// The present form.
         from: String,
-        /// As it is to be.
+        /// The form that it should have.
         to: String,
     },
-    /// Boot arguments are taken away.
+    /// Removes boot arguments.
     Unboot(Vec<String>),
-    /// A setting is written, for good.
+    /// Writes a setting permanently.
     Sysctl(&'static str),
-    /// These command lines are run, the same on each system.
+    /// Runs these command lines, the same on each system.
     Now(&'static [&'static str]),
 }
 
@@ -305,7 +305,7 @@ impl Does {
     }
 }
 
-/// What mends that which was found; `None` where no command does.
+/// The remedy for a finding; `None` if no command mends it.
 fn remedy(one: &Finding, online: usize) -> Option<Remedy> {
     let boot = |arguments: &str| Does::Boot(arguments.to_owned());
     let (title, does) = match one.check.id {
@@ -380,7 +380,7 @@ fn remedy(one: &Finding, online: usize) -> Option<Remedy> {
     Some(Remedy { title, does })
 }
 
-/// Until the next boot: what sets it for good differs by what else manages power.
+/// Holds until the next boot. A permanent setting depends on what else manages power.
 const GOVERNOR: &[&str] = &[
     "echo performance | \\",
     "  sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
@@ -395,7 +395,7 @@ const PERMISSION: &[&str] = &[
     "# then log in again",
 ];
 
-/// The upper half is left to the work, the lower one to all else.
+/// Leaves the upper half of the CPUs to the work, and the lower half to all else.
 fn isolation(online: usize) -> String {
     let (first, last) = (online.div_ceil(2), online - 1);
     let cpus = if first == last {
@@ -406,7 +406,7 @@ fn isolation(online: usize) -> String {
     format!("isolcpus=managed_irq,domain,{cpus}")
 }
 
-/// The boot arguments of a check's trial, where a step sets them: both must say the same.
+/// The boot arguments of a check's trial and of the step that sets them: the two must agree.
 #[cfg(test)]
 pub(crate) fn of_trial(one: &Finding) -> Option<(String, String)> {
     use crate::check::Trial;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each check on made-up machines: one with the defect, one without, one that does not tell.
+//! Runs each check on made-up machines: one with the defect, one without, one that cannot tell.
 
 mod tree;
 
@@ -13,7 +13,8 @@ use super::*;
 use tree::Edit::{self, Argument, File, Gone, NoOption, Option};
 use tree::{RELEASE, Tree};
 
-/// A defect: the check that sees it, what makes it, and the file without which it cannot be told.
+/// A defect: the check that sees it, the edits that make it, and the file without which it is
+/// unknown.
 type Defect = (&'static str, &'static [Edit], &'static str);
 
 const CONFIG: &str = tree::CONFIG;
@@ -315,7 +316,7 @@ fn all() -> impl Iterator<Item = &'static Check> {
     ALL.into_iter().flatten()
 }
 
-/// What one check says of a machine.
+/// The verdict of one check on a machine.
 fn of(id: &str, tree: &Tree) -> Verdict {
     let found = examine(&tree.machine(), &|check| check.id == id);
     assert_eq!(found.0.len(), 1, "{id}");
@@ -374,7 +375,7 @@ fn what_a_machine_does_not_tell_is_unknown() {
     }
 }
 
-/// Checks of which a file is the defect itself.
+/// Checks whose defect is a file itself.
 const FILES: [&str; 8] = [
     "efi-runtime",
     "cpu-dma-latency",
@@ -386,9 +387,9 @@ const FILES: [&str; 8] = [
     "cfs-bandwidth",
 ];
 
-/// Whichever file of a defective machine is taken away, none passes for it. (A thread or a
-/// process that is gone is gone. Where the kernel's own word of its timers cannot be read, how
-/// it was built and booted is.)
+/// No file can be removed from a defective machine so that it passes. (A thread or a process that
+/// is gone is gone. If the kernel's own statement about its timers cannot be read, its
+/// configuration and boot arguments decide.)
 #[test]
 fn no_missing_file_makes_a_defect_fine() {
     for (id, edits, _) in DEFECTS {
@@ -494,7 +495,7 @@ fn older_kernels_are_asked_what_they_have() {
     assert_eq!(of("rt-throttling", &with(&since)).name(), "moot");
 }
 
-/// A machine of these files.
+/// A machine with these files.
 fn made(files: &[(&'static str, &'static str)]) -> Tree {
     let files: Vec<Edit> = files.iter().map(|(path, text)| File(path, text)).collect();
     Tree::empty().edited(&files)
@@ -509,7 +510,7 @@ fn found(id: &str, tree: &Tree) -> String {
     }
 }
 
-/// A copy of a machine of which somebody has posted the arguments alone.
+/// A copy of a machine of which somebody has posted only the arguments.
 #[test]
 fn arguments_decide_without_other_files_and_those_that_harm_are_named() {
     let tree = made(&[
@@ -547,7 +548,7 @@ fn arguments_decide_without_other_files_and_those_that_harm_are_named() {
     }
 }
 
-/// A configuration that somebody has cut.
+/// A configuration that somebody has cut short.
 #[test]
 fn a_cut_configuration_tells_nothing_of_what_it_does_not_name() {
     let tree = made(&[
@@ -632,7 +633,7 @@ fn lists_of_cpus_that_are_not_there_or_leave_none_are_named() {
     assert_eq!(told("isolcpus=2-3 idle=poll"), "fine: boot arguments: none");
 }
 
-/// Command lines of people's machines.
+/// Command lines of real machines.
 #[test]
 fn lists_that_take_from_each_other_are_named() {
     let told = |release: &'static str, line: &'static str| {
@@ -663,7 +664,7 @@ fn lists_that_take_from_each_other_are_named() {
     assert!(told("6.12.1", twice).contains("the first list counts"));
 }
 
-/// A Raspberry Pi with what was found for a workstation.
+/// A Raspberry Pi with arguments that were found for a workstation.
 #[test]
 fn arguments_of_another_architecture_are_named() {
     let line = "isolcpus=3 tsc=reliable intel_pstate=disable idle=poll skew_tick=1";
@@ -683,7 +684,7 @@ fn arguments_of_another_architecture_are_named() {
     assert_eq!(x86, "fine: boot arguments: none");
 }
 
-/// `managed_irq` came with Linux 5.6; a list that is there is kept.
+/// `managed_irq` came with Linux 5.6; an existing list is kept.
 #[test]
 fn isolation_is_asked_for_as_the_kernel_knows_it() {
     let steps = |release: &'static str, line: &'static str, isolated: &'static str| {
@@ -811,7 +812,7 @@ fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
     }
 }
 
-/// Whatever a file holds, something is told.
+/// Whatever a file holds, there is some answer.
 #[test]
 fn absurd_files_do_no_harm() {
     let tree = Tree::sound();
@@ -855,7 +856,7 @@ fn weight_decides() {
     assert_eq!(health(&[Gone("/dev/cpu/0/msr"), STOCK]), Health::Unfit);
 }
 
-/// What a purpose weighs differently is the name of a check.
+/// Every check that a purpose weighs differently exists.
 #[test]
 fn a_purpose_names_checks_that_there_are_and_asks_of_its_own() {
     let ids: Vec<&str> = ALL.into_iter().flatten().map(|check| check.id).collect();
@@ -966,7 +967,7 @@ fn the_commands_are_those_of_the_machines_system() {
     assert_eq!(told, System::COMMON);
 }
 
-/// Each step fits a terminal of 80 columns, and its boot argument is the one that is tried.
+/// Each step fits a terminal of 80 columns, and its boot argument is the one that the trial tries.
 #[test]
 fn steps_are_short_and_say_what_the_trials_try() {
     let mut seen = BTreeSet::new();
@@ -999,7 +1000,7 @@ fn steps_are_short_and_say_what_the_trials_try() {
     }
 }
 
-/// What one step settles is told with it, unless it weighs as much by itself.
+/// The checks that a step settles are listed with it, unless they weigh as much by themselves.
 #[test]
 fn what_a_step_settles_stands_under_it() {
     let tree = of_system(&[

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with a file of runs.
+//! Errors in a file of runs.
 
 use std::io;
 
-/// What can be wrong with a file of runs.
+/// An error in a file of runs.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
     /// It is something else.
     #[error("expected runs as `punctual export` writes them, found something else")]
     Foreign,
-    /// It is of a later form.
+    /// It has a later form.
     #[error("expected {expected}, found {found}, of Punctual {punctual}: use a newer punctual")]
     Newer {
         /// The form that this program knows.
         expected: &'static str,
-        /// The form that it has.
+        /// The form of the file.
         found: String,
         /// The version that wrote it.
         punctual: String,
@@ -22,31 +22,31 @@ pub enum ExchangeError {
     /// Its end is missing.
     #[error("expected the end of the file after line {0}, found none: it was not copied whole")]
     Torn(u64),
-    /// There is something behind its end.
+    /// Something follows its end.
     #[error("expected nothing after the last line, found more: the file is damaged")]
     Trailing,
     /// Its bytes are not those that were written.
     #[error("expected SHA-256 {expected}, found {found}: the file is damaged")]
     Checksum {
-        /// The checksum that stands in it.
+        /// The checksum in the file.
         expected: String,
-        /// That of its lines.
+        /// The checksum of its lines.
         found: String,
     },
-    /// A line is not what stands there.
+    /// A line is not what belongs there.
     #[error("line {number}: {what}")]
     Line {
         /// Its number, from 1.
         number: u64,
-        /// What was expected, and what found.
+        /// The expected content, and what was found instead.
         what: String,
     },
-    /// A run is one that no file can hold, or that goes on.
+    /// No file can hold the run, or it has not ended.
     #[error("run {id}: {what}")]
     Run {
         /// The run.
         id: String,
-        /// What is wrong with it.
+        /// The fault in the run.
         what: String,
     },
     /// It cannot be signed, or what was signed cannot be read.

@@ -2,8 +2,8 @@
 //! Runs as one file: to be exchanged, published, and repeated by others.
 //!
 //! A file is compressed text, one JSON object to a line, with a checksum in the last one.
-//! `docs/export.md` describes it. It names no file and no path, and whoever reads it holds one
-//! run in memory at a time.
+//! `docs/export.md` describes it. It names no file and no path, and a reader holds one run in
+//! memory at a time.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -29,8 +29,8 @@ pub const SCHEMA: &str = "punctual.export/1";
 /// A run in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exported {
-    /// The run; its id is that of the store that it comes from.
+    /// The run; its id is the one in the store that it comes from.
     pub run: Run,
-    /// The suite that it is of, as it was measured, where that was known.
+    /// The suite of the run, as it was measured, if that was known.
     pub suite: Option<Arc<Suite>>,
 }

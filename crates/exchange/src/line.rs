@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines of a file, and how much of each there may be.
+//! The lines of a file, and the most of each.
 
 use std::borrow::Cow;
 
@@ -8,64 +8,64 @@ use punctual_model::record::{StepRecord, Unsupported};
 use punctual_model::recording::Recording;
 use serde::{Deserialize, Serialize};
 
-/// No line is longer, in bytes: the most samples that a recording may keep are half of it.
+/// The longest line, in bytes: the most samples that a recording may keep take half of it.
 pub const LINE_MOST: u64 = 256 << 20;
 
-/// No run takes more, all its lines together, in bytes: the raw samples of some eight recordings
-/// that keep as many as they may.
+/// The most that all lines of a run take together, in bytes: the raw samples of some eight
+/// recordings that keep as many as they may.
 pub const RUN_MOST: u64 = 1 << 30;
 
-/// What programs have printed in a run is no longer, all of it together, in bytes.
+/// The most output of programs in a run, all of it together, in bytes.
 pub const OUTPUT_MOST: u64 = 64 << 20;
 
-/// No suite is longer, in bytes.
+/// The longest suite, in bytes.
 pub const SUITE_MOST: u64 = 1 << 20;
 
-/// All suites of a file together are no longer, in bytes: they are kept until its end.
+/// The most that all suites of a file take together, in bytes: they are kept until its end.
 pub const ALL_SUITES_MOST: u64 = 16 << 20;
 
-/// No run has more recordings: each takes a quarter of a megabyte in memory, whatever it holds.
+/// The most recordings in a run: each takes a quarter of a megabyte in memory, whatever it holds.
 pub const RECORDINGS_MOST: usize = 2_000;
 
-/// No run has more steps, and none has more that was unsupported.
+/// The most steps in a run, and also the most that were unsupported.
 pub const STEPS_MOST: usize = 100_000;
 
-/// No file has more suites.
+/// The most suites in a file.
 pub const SUITES_MOST: usize = 10_000;
 
 /// A line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Line<'a> {
-    /// The first of all.
+    /// The first line.
     Header(Header<'a>),
     /// A suite, as TOML; the first has the number 0.
     Suite(Cow<'a, str>),
-    /// A run begins: what is known of it before its first step.
+    /// The beginning of a run: what is known before its first step.
     Run(Box<Head<'a>>),
-    /// What the load of a step did.
+    /// The load's work in a step.
     Step(Cow<'a, StepRecord>),
-    /// What a probe delivered.
+    /// The recording of a probe.
     Recording(Box<Cow<'a, Recording>>),
-    /// What could not be measured.
+    /// A measurement that was not possible.
     Unsupported(Cow<'a, Unsupported>),
-    /// The last of all.
+    /// The last line.
     End(End<'a>),
 }
 
-/// What a file is.
+/// The kind of the file.
 #[derive(Serialize, Deserialize)]
 pub struct Header<'a> {
     /// The form: [`SCHEMA`](crate::SCHEMA).
     pub schema: Cow<'a, str>,
     /// The version of the program that wrote it.
     pub punctual: Cow<'a, str>,
-    /// Names of runs that others are compared with, as far as all their runs are in the file.
+    /// Names of runs that others are compared with, if all their runs are in the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baselines: Vec<Baseline>,
 }
 
-/// A name of runs, by their ids in the file.
+/// A name for runs, which are given by their ids in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     /// The name.
@@ -74,27 +74,27 @@ pub struct Baseline {
     pub runs: Vec<String>,
 }
 
-/// A run, and how much of it comes behind it.
+/// A run, and the number of lines that follow for it.
 #[derive(Serialize, Deserialize)]
 pub struct Head<'a> {
     /// The run, without steps and recordings.
     pub run: Cow<'a, Run>,
     /// The digest over what it measured.
     pub digest: Option<Cow<'a, str>>,
-    /// The number of its suite, where that was known.
+    /// The number of its suite, if that was known.
     pub suite: Option<usize>,
-    /// How many steps follow.
+    /// The number of steps that follow.
     pub steps: usize,
-    /// How many recordings follow.
+    /// The number of recordings that follow.
     pub recordings: usize,
-    /// How much follows that was unsupported.
+    /// The number of unsupported measurements that follow.
     pub unsupported: usize,
 }
 
-/// What makes a file whole.
+/// The proof that a file is complete.
 #[derive(Serialize, Deserialize)]
 pub struct End<'a> {
-    /// How many runs it has.
+    /// The number of runs in the file.
     pub runs: u64,
     /// The SHA-256 of all lines before this one.
     pub sha256: Cow<'a, str>,

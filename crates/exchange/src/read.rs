@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads a file of runs, whoever wrote it: what is not as it should be ends it, and a file
-//! that takes much more room than it has takes no more memory than one run may, and the suites of
-//! all: there is a most of both.
+//! Reads a file of runs from any source. Anything wrong in it ends the reading. A file that expands
+//! to much more than its own size takes no more memory than one run and all suites may take: both
+//! have a maximum.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -25,24 +25,24 @@ use crate::line::{
 use crate::witness::{self, Witness};
 use crate::{ExchangeError, Exported, SCHEMA};
 
-/// What a compressed file begins with.
+/// The first bytes of a compressed file.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Whether a file that begins so is one of runs, not what another program has written.
+/// Returns true if a file with this start is one of runs, and not of another program.
 pub fn is_export(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
 
-/// Reads a file of runs, one after the other. All of it is sound once there is no further one.
+/// Reads a file of runs, one after the other. All of it is sound once no further run comes.
 pub struct Reader<R: Read> {
     lines: BufReader<GzDecoder<BufReader<R>>>,
     sum: Sha256,
-    /// The line that was read last, from 1.
+    /// The number of the last line read, from 1.
     number: u64,
     suites: Vec<Arc<Suite>>,
-    /// How many bytes the suites may still take.
+    /// The number of bytes that the suites may still take.
     suites_left: u64,
-    /// How many bytes the run that is read may still take.
+    /// The number of bytes that the run being read may still take.
     run_left: u64,
     baselines: Vec<Baseline>,
     runs: u64,
@@ -82,20 +82,20 @@ impl<R: Read> Reader<R> {
         &self.baselines
     }
 
-    /// The SHA-256 of its lines, once its end was read.
+    /// The SHA-256 of its lines; complete once its end has been read.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// Who has repeated its runs, once its end was read.
+    /// The witnesses who have repeated its runs; complete once its end has been read.
     pub fn witnesses(&self) -> &[Witness] {
         &self.witnesses
     }
 
-    /// The next run; `None` behind the last one, where the checksum was right.
+    /// The next run; `None` after the last one, if the checksum was right.
     ///
     /// # Errors
-    /// Where the file is not what was written, from the first line on that shows it.
+    /// If the file is not what was written, from the first line that shows it.
     pub fn next_run(&mut self) -> Result<Option<Exported>, ExchangeError> {
         while !self.is_over {
             let before = self.sum.clone();
@@ -221,7 +221,7 @@ impl<R: Read> Reader<R> {
         Ok(Exported { run, suite })
     }
 
-    /// The last line; behind it there are witnesses, or nothing.
+    /// Checks the last line and reads the witnesses behind it, if any.
     fn end(&mut self, runs: u64, expected: &str, before: Sha256) -> Result<(), ExchangeError> {
         let found = format!("{:x}", before.finalize());
         if found != expected {
@@ -253,7 +253,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The next line, without what ends it.
+    /// The next line, without its line end.
     fn bytes(&mut self) -> Result<Vec<u8>, ExchangeError> {
         let mut bytes = Vec::new();
         let most = LINE_MOST.min(self.run_left);
@@ -298,7 +298,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// What in a run contradicts itself, if anything.
+/// The contradiction in a run, if there is one.
 fn contradiction(run: &Run, digest: Option<&str>) -> Option<String> {
     if run.state == State::Running {
         return Some("expected a run that has ended, found it running".into());
@@ -341,7 +341,7 @@ fn contradiction(run: &Run, digest: Option<&str>) -> Option<String> {
         .or_else(|| beside_the_plan(run, &plan))
 }
 
-/// What plans of all versions say.
+/// The content of plans of all versions.
 #[derive(Deserialize)]
 struct Planned {
     #[serde(default)]
@@ -367,7 +367,7 @@ fn idle() -> String {
     IDLE.into()
 }
 
-/// What of a run's machine cannot be.
+/// The impossible part of a run's machine, if there is one.
 fn machine(run: &Run) -> Option<String> {
     let (said, bench) = (&run.subject.bench, run.machine.bench());
     if said != bench {
@@ -393,7 +393,7 @@ fn machine(run: &Run) -> Option<String> {
     none.or_else(imported)
 }
 
-/// What a run has that its plan does not ask for. What another program has measured has no plan.
+/// Finds in a run what its plan does not ask for. Runs of another program have no plan.
 fn outside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
     if run.is_imported() {
         return more_than_a_file(run, plan);
@@ -423,7 +423,7 @@ fn outside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
         })
 }
 
-/// What a run that has finished has otherwise than its plan asks for. What ends early says so.
+/// Finds in a finished run what differs from its plan. A run that ends early says so.
 fn beside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
     if run.state != State::Finished || plan.tracing.is_some() {
         return None;
@@ -436,7 +436,7 @@ fn beside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
     })
 }
 
-/// What a run has that no file of another program holds: steps, samples, another probe.
+/// Finds in a run what no file of another program holds: steps, samples, another probe.
 fn more_than_a_file(run: &Run, plan: &Planned) -> Option<String> {
     let is_plain = |one: &Recording| {
         one.key.probe == IMPORTED_PROBE && one.samples.is_empty() && one.worst.is_empty()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who has repeated the runs of a file, and what came of it there: statements behind the file's
+//! Records who has repeated the runs of a file, and the outcome there: statements behind the file's
 //! end, each signed with an SSH key.
 //!
-//! A statement is signed as `ssh-keygen -Y sign` does it, in the namespace [`NAMESPACE`]; the
-//! form is that of OpenSSH's `PROTOCOL.sshsig`. Each is a gzip member of its own, so that it is
-//! added without a change to what it speaks of.
+//! A statement is signed in the way of `ssh-keygen -Y sign`, in the namespace [`NAMESPACE`]; the
+//! form is that of OpenSSH's `PROTOCOL.sshsig`. Each is a gzip member of its own, so that it can be
+//! added without changing the runs that it is about.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,32 +18,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::ExchangeError;
 
-/// What signatures are made for: one of another purpose is none of these.
+/// The purpose of signatures: one made for another purpose is not valid here.
 pub const NAMESPACE: &str = "punctual";
 /// The form of a statement.
 const SCHEMA: &str = "punctual.witness/1";
-/// No file has more of them.
+/// The most statements in a file.
 const MOST: usize = 1_000;
-/// None is longer, in bytes.
+/// The longest statement, in bytes.
 const BYTES_MOST: u64 = 1 << 20;
 
-/// What somebody says who has repeated the runs of a file.
+/// A statement of somebody who has repeated the runs of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statement {
     /// The form.
     schema: String,
-    /// The SHA-256 of the file's lines, as its last one has it.
+    /// The SHA-256 of the file's lines, as in its last line.
     pub file: String,
-    /// When that was, in UTC.
+    /// The time of the repetition, in UTC.
     pub when: String,
-    /// The version that repeated them.
+    /// The version of Punctual that repeated them.
     pub punctual: String,
     /// The runs that were repeated.
     pub runs: Vec<Seen>,
 }
 
 impl Statement {
-    /// Of runs of the file whose lines have this SHA-256.
+    /// A statement about runs of the file whose lines have this SHA-256.
     pub fn new(file: &str, when: &str, runs: Vec<Seen>) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -55,18 +55,18 @@ impl Statement {
     }
 }
 
-/// A run, as it was seen elsewhere.
+/// A run and its outcome elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Its id in the file.
+    /// The run's id in the file.
     pub run: String,
     /// `equal`, `differs` or `undecided`.
     pub outcome: String,
-    /// The digest there, where there was one.
+    /// The digest there, if there was one.
     pub digest: Option<String>,
     /// QEMU's version there.
     pub qemu: Option<String>,
-    /// The SHA-256 of the initramfs there, which holds the target: another compiler makes another.
+    /// The SHA-256 of the initramfs there. It holds the target, which differs with the compiler.
     pub initramfs: Option<String>,
 }
 
@@ -79,22 +79,22 @@ pub struct Witness {
     signature: String,
 }
 
-/// Who signed a statement.
+/// The signer of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signer {
     /// Somebody whose key is among the allowed signers.
     Known {
-        /// As the file of allowed signers names them.
+        /// The name in the file of allowed signers.
         name: String,
     },
-    /// The signature is sound; whose key that is, nobody said.
+    /// The signature is sound, but nobody has said whose key it is.
     Unknown {
         /// The key's type and fingerprint, as `ssh-keygen` prints them.
         key: String,
     },
-    /// The signature is not of this statement, or not of this purpose.
+    /// The signature is not for this statement, or not for this purpose.
     Forged {
-        /// What `ssh-keygen` says.
+        /// The message of `ssh-keygen`.
         why: String,
     },
 }
@@ -106,10 +106,10 @@ enum Line {
 }
 
 impl Witness {
-    /// Signs a statement with a private key, or with the agent's that belongs to a public one.
+    /// Signs a statement with a private key, or with the agent's key that belongs to a public one.
     ///
     /// # Errors
-    /// Where `ssh-keygen` is not there, or refuses.
+    /// If `ssh-keygen` is missing, or refuses.
     pub fn sign(statement: &Statement, key: &Path) -> Result<Self, ExchangeError> {
         let statement = serde_json::to_string(statement).map_err(std::io::Error::other)?;
         let mut words = ssh_keygen("sign");
@@ -124,10 +124,10 @@ impl Witness {
         })
     }
 
-    /// What it says.
+    /// The statement.
     ///
     /// # Errors
-    /// Where it is no statement, or of a later form.
+    /// If it is not a statement, or is of a later form.
     pub fn statement(&self) -> Result<Statement, ExchangeError> {
         let parsed: Result<Statement, _> = serde_json::from_str(&self.statement);
         let wrong = |what: String| ExchangeError::Signature(format!("a witness: {what}"));
@@ -139,10 +139,10 @@ impl Witness {
         Ok(statement)
     }
 
-    /// Who signed it, by a file of allowed signers as `ssh-keygen(1)` describes it.
+    /// Finds the signer in a file of allowed signers, as `ssh-keygen(1)` describes it.
     ///
     /// # Errors
-    /// Where `ssh-keygen` is not there.
+    /// If `ssh-keygen` is missing.
     pub fn signer(&self, allowed: Option<&Path>) -> Result<Signer, ExchangeError> {
         let scratch = tempfile::NamedTempFile::new()?;
         std::fs::write(scratch.path(), &self.signature)?;
@@ -182,10 +182,10 @@ impl Witness {
         })
     }
 
-    /// Adds it to a file.
+    /// Appends the witness to a file.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn append_to(&self, file: &Path) -> Result<(), ExchangeError> {
         let line =
             serde_json::to_vec(&Line::Witness(self.clone())).map_err(std::io::Error::other)?;
@@ -197,7 +197,7 @@ impl Witness {
     }
 }
 
-/// What stands behind the end of a file: witnesses, or nothing.
+/// Reads what follows the end of a file: witnesses, or nothing.
 pub(crate) fn read(file: &mut impl BufRead) -> Result<Vec<Witness>, ExchangeError> {
     let mut all = Vec::new();
     while !file.fill_buf()?.is_empty() {
@@ -223,7 +223,7 @@ fn ssh_keygen(what: &str) -> Command {
     words
 }
 
-/// Runs it with a text to read.
+/// Runs the command with a text on its standard input.
 fn ask(words: &mut Command, text: &str) -> Result<Output, ExchangeError> {
     words.stdin(Stdio::piped()).stdout(Stdio::piped());
     let absent = |error: std::io::Error| match error.kind() {

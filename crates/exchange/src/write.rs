@@ -23,7 +23,7 @@ pub struct Writer<W: Write> {
     sum: Sha256,
     suites: Vec<String>,
     runs: u64,
-    /// How many bytes the run that is written may still take.
+    /// The number of bytes that the run being written may still take.
     run_left: u64,
 }
 
@@ -33,7 +33,7 @@ impl<W: Write> Writer<W> {
         Self::with_baselines(out, punctual, Vec::new())
     }
 
-    /// The same, with names of runs that are added.
+    /// Like [`Self::new`], with names of runs that are added.
     pub fn with_baselines(
         out: W,
         punctual: &str,
@@ -54,10 +54,10 @@ impl<W: Write> Writer<W> {
         Ok(new)
     }
 
-    /// Adds a run, with its suite as it was measured where that is known.
+    /// Adds a run, with its suite as it was measured, if that is known.
     ///
     /// # Errors
-    /// Where it goes on, or what it holds cannot be written so that it is read as it is.
+    /// If it has not ended, or its content cannot be written so that it is read back unchanged.
     pub fn add(&mut self, run: &Run, suite: Option<&Suite>) -> Result<(), ExchangeError> {
         let wrong = |what: String| ExchangeError::Run {
             id: run.id.clone(),
@@ -114,7 +114,7 @@ impl<W: Write> Writer<W> {
         Ok(self.out.finish()?)
     }
 
-    /// The number of a suite, which is written where it is not there yet.
+    /// The number of a suite, which is written first if it is new.
     fn suite(&mut self, suite: &Suite) -> Result<usize, ExchangeError> {
         let text = toml::to_string(suite).map_err(std::io::Error::other)?;
         if let Some(number) = self.suites.iter().position(|own| *own == text) {
@@ -149,7 +149,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A run without steps and recordings, which follow it.
+/// A copy of a run without steps and recordings, which follow it.
 fn without_samples(run: &Run) -> Run {
     Run {
         id: run.id.clone(),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cyclicdeadline writes with `--json`: as cyclictest does, with less of each thread.
+//! The output of cyclicdeadline's `--json`: like that of cyclictest, with less about each thread.
 
 use crate::cyclictest_json::{Results, Thread, write_with};
 
-/// The file's text; where there is no value the mean is 0.00.
+/// Returns the file's text; the mean is 0.00 if there is no value.
 pub fn write(results: &Results) -> String {
     let threads = results.threads.iter().enumerate();
     let threads: Vec<String> = threads.map(|(index, one)| thread(index, one)).collect();

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a command line of cyclictest asks for, as its own `getopt_long` reads it.
+//! A command line of cyclictest, read as its own `getopt_long` reads it.
 //!
-//! Words of a JSON file's `cmdline` are not told apart from spaces within them. So a command line
-//! is understood to its last word, or not at all.
+//! Words of a JSON file's `cmdline` cannot be distinguished from spaces within them. So a command
+//! line is understood to its last word, or not at all.
 
-/// Whether an option takes an argument.
+/// The argument that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
-    /// Never.
+    /// None.
     Nothing,
-    /// Always: the rest of its word, or the next word.
+    /// Always one: the rest of its word, or the next word.
     One,
-    /// The rest of its word, if any; a number behind it is an operand that it reads too.
+    /// The rest of its word, if any; it also reads a number after it, which is an operand.
     Perhaps,
 }
 
 use Takes::{Nothing, One, Perhaps};
 
-/// All options of rt-tests 1.0 to 2.8: the long name, the letter, and what they take.
+/// All options of rt-tests 1.0 to 2.8: the long name, the letter, and the argument.
 const OPTIONS: [(&str, char, Takes); 51] = [
     ("affinity", 'a', Perhaps),
     ("aligned", 'A', Perhaps),
@@ -73,40 +73,40 @@ const OPTIONS: [(&str, char, Takes); 51] = [
     ("tracemark", '\0', Nothing),
 ];
 
-/// The largest number that cyclictest takes.
+/// The largest number that cyclictest accepts.
 const INT_MAX: u64 = 2_147_483_647;
 
-/// It makes no more bins, however many it is asked for (`HIST_MAX`).
+/// The most bins that cyclictest makes, however many are requested (`HIST_MAX`).
 const BINS_MAX: u64 = 1_000_000;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// The first thread's interval (`-i`), in microseconds: at least 1.
     pub interval_us: u64,
-    /// How many bins the histogram has (`-h`, `-H`); `None` without one.
+    /// The number of bins in the histogram (`-h`, `-H`); `None` without one.
     pub bins: Option<u64>,
-    /// How many values of each thread (`-l`); `None` without an end.
+    /// The number of values of each thread (`-l`); `None` without an end.
     pub loops: Option<u64>,
-    /// For how many seconds (`-D`).
+    /// The duration in seconds (`-D`).
     pub seconds: Option<u64>,
-    /// Whether values are nanoseconds (`-N`).
+    /// True if values are nanoseconds (`-N`).
     pub nanoseconds: bool,
-    /// The first thread's real-time priority (`-p`), where it is asked for.
+    /// The first thread's real-time priority (`-p`), if one is requested.
     pub priority: Option<u64>,
-    /// How many threads there are (`-t 4`), where a number is asked for and no `-S`.
+    /// The number of threads (`-t 4`), if a number is requested and no `-S`.
     pub threads: Option<u64>,
-    /// Above which value it ends (`-b`), in the unit of the values; `None` where it does not.
+    /// The value above which it ends (`-b`), in the unit of the values; `None` if it does not.
     pub break_above: Option<u64>,
-    /// By how much longer each thread's interval is than that of the thread before (`-d`), in
-    /// microseconds: 500, where nothing is said, at most; 0 with a histogram.
+    /// The amount by which each thread's interval exceeds that of the previous thread (`-d`), in
+    /// microseconds. By default, at most 500; 0 with a histogram.
     pub distance_us: u64,
 }
 
-/// Reads a command line; `None` where a word of it is not understood.
+/// Reads a command line; `None` if it contains a word that is not understood.
 ///
 /// # Errors
-/// What an option says that cyclictest itself would have refused.
+/// Fails if an option has a value that cyclictest itself would have refused.
 pub fn read(line: &str) -> Result<Option<Command>, String> {
     let Some(options) = options(line) else {
         return Ok(None);
@@ -161,7 +161,7 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
     Ok(Some(command))
 }
 
-/// What makes another measurement of it, beside intervals and priorities; in this order.
+/// Settings, besides intervals and priorities, that make it another measurement; in this order.
 const SETTINGS: [&str; 27] = [
     "affinity",
     "mainaffinity",
@@ -192,9 +192,9 @@ const SETTINGS: [&str; 27] = [
     "wakeuprt",
 ];
 
-/// The settings that a command line asks for and that make another measurement, by their long
-/// names in one order, without what cyclictest does by itself: `--affinity=0 --clock=1`; empty
-/// where all is so. `None` where a word of it is not understood.
+/// Returns the settings of a command line that make it another measurement, by their long names
+/// in a fixed order, without cyclictest's defaults: `--affinity=0 --clock=1`; empty if only
+/// defaults are used. `None` if it contains a word that is not understood.
 pub fn settings(line: &str) -> Option<String> {
     let all = options(line)?;
     let last = |name: &str| all.iter().rev().find(|(own, _)| *own == name);
@@ -221,7 +221,7 @@ pub fn settings(line: &str) -> Option<String> {
     Some(settings.join(" "))
 }
 
-/// All options and their arguments; `None` where a word is not understood.
+/// Returns all options and their arguments; `None` if a word is not understood.
 fn options(line: &str) -> Option<Vec<(&'static str, &str)>> {
     let mut words = line.split_whitespace().peekable();
     let program = words.next()?.rsplit('/').next()?;
@@ -270,7 +270,7 @@ fn options(line: &str) -> Option<Vec<(&'static str, &str)>> {
     Some(found)
 }
 
-/// The option with this long name, or the only one that begins so.
+/// Returns the option with this long name, or the only one that begins with it.
 fn of_long(name: &str) -> Option<(&'static str, Takes)> {
     if let Some((own, _, takes)) = OPTIONS.iter().find(|(own, ..)| *own == name) {
         return Some((own, *takes));
@@ -282,13 +282,13 @@ fn of_long(name: &str) -> Option<(&'static str, Takes)> {
     }
 }
 
-/// The number that a word begins with, as `atoi` reads it: `1000us` is 1000.
+/// Returns the number that a word begins with, as `atoi` reads it: `1000us` is 1000.
 fn leading_number(word: &str) -> Option<u64> {
     let end = word.find(|c: char| !c.is_ascii_digit());
     word[..end.unwrap_or(word.len())].parse().ok()
 }
 
-/// Seconds of `90`, `10m`, `2h`, `1d`.
+/// Converts `90`, `10m`, `2h` or `1d` to seconds.
 pub(crate) fn duration(word: &str) -> Option<u64> {
     let number = leading_number(word)?;
     let factor = match word.trim_start_matches(|c: char| c.is_ascii_digit()) {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest's histogram (`-h`, `-H`), as the plotting scripts read it.
 //!
-//! Up to rt-tests 2.6 every bin is printed, and a line `# Total:`; later versions leave out
-//! empty bins and that line. Readers of the later form can read the earlier one, not the
-//! other way round.
+//! Up to rt-tests 2.6, every bin is printed, and a line `# Total:`; later versions omit
+//! empty bins and that line. Readers of the later form can read the earlier one, but not
+//! vice versa.
 
 use std::fmt::Write as _;
 
 use crate::FormatError;
 
-/// `cyclictest -h` takes no more bins (`HIST_MAX` in rt-tests).
+/// The most bins that `cyclictest -h` accepts (`HIST_MAX` in rt-tests).
 const BINS_MAX: usize = 1_000_000;
 
-/// As many bins of all columns together are taken for granted, however short the file is.
+/// The number of bins of all columns together that is accepted for any file, however short.
 const FREE_CELLS: usize = 8_000_000;
 
 /// One thread's column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// How many values fell into each bin; bin n is the value n.
+    /// The number of values in each bin; bin n is the value n.
     pub bins: Vec<u64>,
     /// The smallest value.
     pub min: u64,
@@ -26,22 +26,22 @@ pub struct Column {
     pub avg: u64,
     /// The largest value, whether or not it has a bin.
     pub max: u64,
-    /// How many values had no bin.
+    /// The number of values without a bin.
     pub overflows: u64,
-    /// The first of these by their cycles' numbers.
+    /// The first of these values, by the numbers of their cycles.
     pub overflow_cycles: Vec<u64>,
 }
 
-/// Which bins are printed.
+/// The bins that are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bins {
-    /// All, and the total: rt-tests up to 2.6.
+    /// All bins, and the total: rt-tests up to 2.6.
     All,
-    /// Those that are not empty: rt-tests from 2.7 on.
+    /// Bins that are not empty: rt-tests from 2.7 on.
     Recorded,
 }
 
-/// The histogram of some threads; `sum` adds a column for all together (`-H`).
+/// Writes the histogram of some threads; `sum` adds a column for all of them together (`-H`).
 pub fn write(columns: &[Column], which: Bins, sum: bool) -> String {
     let sum = sum && columns.len() > 1;
     let mut text = "# Histogram\n".to_owned();
@@ -82,12 +82,12 @@ pub fn write(columns: &[Column], which: Bins, sum: bool) -> String {
     text + "\n"
 }
 
-/// The sum of counts that a file may have said: no larger than a number can be.
+/// Returns the sum of counts that a file may contain, which saturates at the largest number.
 fn sum_of(counts: &[u64]) -> u64 {
     counts.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// What the column of sums has of all threads.
+/// The content of the column of sums for all threads.
 #[derive(Clone, Copy)]
 enum Together {
     Sum,
@@ -127,11 +127,11 @@ fn overflow_line(index: usize, column: &Column) -> String {
     text + "\n"
 }
 
-/// The line that a histogram begins with.
+/// The first line of a histogram.
 pub const TITLE: &str = "# Histogram";
 
-/// Reads a histogram of either form, without the column of sums; what stands around it (the
-/// threads' lines, other comments) is passed over. What it says twice must agree.
+/// Reads a histogram of either form, without the column of sums. Text around it (the threads'
+/// lines, other comments) is skipped. Values that it states twice must agree.
 pub fn read(text: &str) -> Result<Vec<Column>, FormatError> {
     let mut table = Table::default();
     let title = text.lines().position(|line| line.trim_end() == TITLE);
@@ -162,19 +162,19 @@ pub fn read(text: &str) -> Result<Vec<Column>, FormatError> {
     table.finish()
 }
 
-/// What was read so far.
+/// The part of the table that was read so far.
 #[derive(Default)]
 struct Table {
-    /// The columns, with that of sums where there is one.
+    /// The columns, including that of sums if there is one.
     columns: Vec<Column>,
     last_bin: Option<usize>,
-    /// Whether the bins are over.
+    /// True if the bins have ended.
     is_over: bool,
-    /// The lines behind the bins: number, name, values.
+    /// The lines after the bins: number, name, values.
     foot: Vec<(usize, &'static str, Vec<u64>)>,
 }
 
-/// The lines behind the bins, and what the column of sums has there.
+/// The lines after the bins, and the content of the column of sums there.
 const FOOT: [(&str, Option<Together>); 5] = [
     ("Total", Some(Together::Sum)),
     ("Min Latencies", None),
@@ -183,7 +183,7 @@ const FOOT: [(&str, Option<Together>); 5] = [
     ("Histogram Overflows", Some(Together::Sum)),
 ];
 
-/// Whether a line is of those behind the bins.
+/// Returns true if a line is one of those after the bins.
 pub(crate) fn is_foot(line: &str) -> bool {
     let comment = line.strip_prefix('#').map(str::trim_start);
     let name = comment.and_then(|comment| comment.split_once(':'));
@@ -242,7 +242,7 @@ impl Table {
         Ok(())
     }
 
-    /// The threads' columns, with what the foot says of them.
+    /// Returns the threads' columns, with the foot's values for them.
     fn finish(mut self) -> Result<Vec<Column>, FormatError> {
         let minima = self.foot.iter().find(|line| line.1 == "Min Latencies");
         let columns = self.columns.len();
@@ -278,7 +278,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes a line of the foot.
+    /// Processes a line of the foot.
     fn take(
         &mut self,
         number: usize,
@@ -328,8 +328,8 @@ impl Table {
     }
 }
 
-/// The largest bin that a file of `length` bytes with so many columns is believed to have:
-/// memory is taken for each bin up to it, whether the file names it or not.
+/// Returns the largest bin that is plausible in a file of `length` bytes with so many columns.
+/// Memory is allocated for each bin up to it, no matter whether the file names that bin.
 fn largest_bin(columns: usize, length: usize) -> usize {
     (FREE_CELLS.saturating_add(length) / columns.max(1)).min(BINS_MAX)
 }

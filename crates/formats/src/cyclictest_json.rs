@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cyclictest writes with `--json`. Some of its keys really end in a colon.
+//! The output of cyclictest's `--json`. Some of its keys really end in a colon.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,19 +14,19 @@ use crate::{FormatError, from_json};
 pub struct Results {
     /// The command line.
     pub command: String,
-    /// The version of rt-tests whose form this is: `2.40`.
+    /// The version of rt-tests whose form it has: `2.40`.
     pub version: String,
-    /// When it began, as RFC 2822 writes a date.
+    /// The time at which it began, as RFC 2822 writes a date.
     pub start: String,
-    /// When it ended.
+    /// The time at which it ended.
     pub end: String,
     /// The program's exit status.
     pub return_code: i32,
     /// `sysname`, `nodename`, `release`, `version`, `machine`, in this order.
     pub system: [String; 5],
-    /// Whether the kernel is a real-time kernel.
+    /// True if the kernel is a real-time kernel.
     pub realtime: bool,
-    /// Whether values are nanoseconds, not microseconds.
+    /// True if values are nanoseconds instead of microseconds.
     pub nanoseconds: bool,
     /// The threads, in their order.
     pub threads: Vec<Thread>,
@@ -35,26 +35,26 @@ pub struct Results {
 /// One thread's results.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Thread {
-    /// Counts by value, of those that have a bin.
+    /// Counts by value, for values that have a bin.
     pub histogram: BTreeMap<u64, u64>,
-    /// How many values there are.
+    /// The number of values.
     pub cycles: u64,
     /// The smallest value.
     pub min: u64,
     /// The largest value.
     pub max: u64,
-    /// The mean; 0 where there is no value.
+    /// The mean; 0 if there is no value.
     #[serde(deserialize_with = "number_or_none")]
     pub avg: f64,
-    /// The CPU that the thread is bound to; [`UNKNOWN`] where it is not known.
+    /// The CPU that the thread is bound to; [`UNKNOWN`] if it is not known.
     #[serde(deserialize_with = "known_or_minus_one")]
     pub cpu: u32,
-    /// That CPU's node; [`UNKNOWN`] where it is not known: a kernel without NUMA has none.
+    /// That CPU's node; [`UNKNOWN`] if it is not known: a kernel without NUMA has none.
     #[serde(deserialize_with = "known_or_minus_one")]
     pub node: u32,
 }
 
-/// A CPU or node that is not known; it is written as -1.
+/// An unknown CPU or node; it is written as -1.
 pub const UNKNOWN: u32 = u32::MAX;
 
 fn known_or_minus_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -88,15 +88,15 @@ fn written(number: u32) -> i64 {
 
 const SYSTEM: [&str; 5] = ["sysname", "nodename", "release", "version", "machine"];
 
-/// The file's text. Other than the original's it is JSON whatever the command line holds,
-/// and where there is no value the mean is 0.00.
+/// Returns the file's text. Unlike the original's, it is JSON whatever the command line contains,
+/// and the mean is 0.00 if there is no value.
 pub fn write(results: &Results) -> String {
     let threads = results.threads.iter().enumerate();
     let threads: Vec<String> = threads.map(|(index, one)| thread(index, one)).collect();
     write_with(results, &threads)
 }
 
-/// The file's text, with what there is to say of each thread.
+/// Returns the file's text, with the given text about each thread.
 pub(crate) fn write_with(results: &Results, threads: &[String]) -> String {
     format!(
         "{}  \"num_threads\": {},\n  \"resolution_in_ns\": {},\n  \"thread\": {{\n{}\n  }}\n}}\n",
@@ -107,7 +107,7 @@ pub(crate) fn write_with(results: &Results, threads: &[String]) -> String {
     )
 }
 
-/// The begin of the file, which all programs of rt-tests have in common.
+/// Returns the beginning of the file, which all programs of rt-tests have in common.
 pub(crate) fn head(results: &Results) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let mut text = String::from("{\n");
@@ -187,7 +187,7 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
     })
 }
 
-/// The file as it is written.
+/// The file in its written form.
 #[derive(Deserialize)]
 struct File {
     #[serde(rename = "cmdline:", alias = "cmdline")]

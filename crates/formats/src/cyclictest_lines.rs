@@ -4,7 +4,7 @@
 
 use crate::FormatError;
 
-/// What the smallest value shows before there is one.
+/// The smallest value that is shown before there is any value.
 pub const NO_MINIMUM: u64 = 1_000_000;
 
 /// A thread's line: `T: 0 ( 2234) P:80 I:1000 C:     50 Min:     19 Act:   39 Avg: …`.
@@ -14,13 +14,13 @@ pub struct ThreadLine {
     pub index: usize,
     /// Its id, as the kernel counts threads.
     pub tid: u64,
-    /// Its real-time priority; 0 where it has none.
+    /// Its real-time priority; 0 if it has none.
     pub priority: u8,
     /// Its period, in microseconds.
     pub interval_us: u64,
-    /// How many values there are.
+    /// The number of values.
     pub cycles: u64,
-    /// The smallest value; [`NO_MINIMUM`] where there is none.
+    /// The smallest value; [`NO_MINIMUM`] if there is none.
     pub min: u64,
     /// The last value.
     pub act: u64,
@@ -31,8 +31,8 @@ pub struct ThreadLine {
 }
 
 impl ThreadLine {
-    /// The line, without its end; `nanoseconds` says that values are in these (`-N`), for
-    /// which two columns are wider.
+    /// Returns the line without its newline. `nanoseconds` is true if values are nanoseconds
+    /// (`-N`), for which two columns are wider.
     pub fn write(&self, nanoseconds: bool) -> String {
         let width = if nanoseconds { 8 } else { 5 };
         format!(
@@ -97,7 +97,7 @@ pub struct ValueLine {
 }
 
 impl ValueLine {
-    /// The line, without its end.
+    /// Returns the line without its newline.
     pub fn write(&self) -> String {
         format!("{:8}:{:8}:{:8}", self.index, self.cycle, self.value)
     }
@@ -116,12 +116,12 @@ impl ValueLine {
     }
 }
 
-/// What stands above the threads' lines on a screen: the policy and the machine's load.
+/// Returns the text above the threads' lines on a screen: the policy and the machine's load.
 pub fn screen_head(policy: &str, load_average: &str) -> String {
     format!("policy: {policy}: loadavg: {load_average}          \n\n")
 }
 
-/// Moves a terminal's cursor up to the head, so that the next screen covers the last.
+/// Returns the sequence that moves a terminal's cursor up to the head, so that the next screen
 pub fn screen_again(threads: usize) -> String {
     format!("\x1b[{}A", threads + 2)
 }

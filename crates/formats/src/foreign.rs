@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Latencies that another program has counted, whichever form they are in.
+//! Latencies that another program has counted, in any known form.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub use counted::{Counted, Distribution, Range};
 pub use encoding::decode;
 pub use known::name_of;
 
-/// The machine and its kernel, as far as a file says; empty where it does not.
+/// The machine and its kernel, as far as a file describes them; otherwise empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct System {
     /// The machine's name.
@@ -38,7 +38,7 @@ pub struct System {
     pub machine: String,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Foreign {
     /// The program: `cyclictest`.
@@ -49,34 +49,34 @@ pub struct Foreign {
     pub command: Option<String>,
     /// The machine and its kernel.
     pub system: Option<System>,
-    /// Whether the kernel is a real-time kernel.
+    /// True if the kernel is a real-time kernel.
     pub realtime: Option<bool>,
-    /// When it began and ended, as RFC 2822 writes a date.
+    /// The times when it began and ended, as RFC 2822 writes a date.
     pub times: Option<[String; 2]>,
-    /// For how long was measured, in seconds.
+    /// The duration of the measurement, in seconds.
     pub seconds: Option<u64>,
-    /// How many nanoseconds a value's unit has; cyclictest's histogram does not say it.
+    /// The number of nanoseconds in a value's unit; cyclictest's histogram does not state it.
     pub unit_ns: Option<u64>,
     /// The nominal time between two samples, in microseconds.
     pub period_us: Option<u64>,
-    /// How many periods were missed.
+    /// The number of missed periods.
     pub missed: Option<u64>,
     /// The measuring threads' real-time priority.
     pub priority: Option<u64>,
-    /// Why it failed, where it did: then nothing is known of what it did not see.
+    /// The reason why it failed, if it did: then nothing is known of what it did not see.
     pub failed: Option<String>,
-    /// Why it is no whole measurement, where it was cut short.
+    /// The reason why it is not a whole measurement, if it was cut short.
     pub cut_short: Option<String>,
-    /// Whether there are no bins, only how many samples there are, their extremes and their mean.
+    /// True if there are no bins, only the number of samples, their extremes and their mean.
     pub is_summary: bool,
-    /// What tells it from another measurement with the same figures: when it was, and comments.
+    /// Texts that distinguish it from other measurements with the same figures: times and comments.
     pub said: Vec<String>,
-    /// Which other settings the command line asks for, in one order, without what is the
-    /// program's own choice; empty where all are. `None` where it does not say them.
+    /// The other settings that the command line asks for, in a fixed order, without the program's
+    /// own defaults; empty if all are defaults. `None` if it does not state them.
     pub asked: Option<String>,
-    /// What else it says that its figures cannot be read without.
+    /// Further statements without which its figures cannot be interpreted.
     pub remarks: Vec<(&'static str, String)>,
-    /// Thread by thread, or CPU by CPU.
+    /// The counts of each thread, or each CPU.
     pub counted: Vec<Counted>,
 }
 
@@ -84,7 +84,7 @@ pub struct Foreign {
 /// timerlat hist`, jitterdebugger's `results.json`, `latmus -g` of EVL, `latency -h` of Xenomai.
 ///
 /// # Errors
-/// Where it is none of these, is damaged, contradicts itself, or holds more than one result.
+/// Fails if the text is none of these, is damaged, contradicts itself, or holds several results.
 pub fn read(text: &str) -> Result<Foreign, FormatError> {
     let mut foreign = read_one(text)?;
     if let Some(value) = broken_off(text, &foreign)? {
@@ -96,10 +96,10 @@ pub fn read(text: &str) -> Result<Foreign, FormatError> {
     Ok(foreign)
 }
 
-/// Reads a file as it came: decoded, and with its end looked at.
+/// Reads a file in its original bytes: decodes it, and checks how it ends.
 ///
 /// # Errors
-/// As [`decode`] and [`read`].
+/// Fails if [`decode`] or [`read`] does.
 pub fn read_bytes(bytes: &[u8]) -> Result<Foreign, FormatError> {
     let text = decode(bytes)?;
     let mut foreign = read(&text)?;
@@ -114,7 +114,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Foreign, FormatError> {
     Ok(foreign)
 }
 
-/// The value at which cyclictest says that it broke off (`-b`), in the file's unit.
+/// Returns the value at which cyclictest reports that it broke off (`-b`), in the file's unit.
 fn broken_off(text: &str, foreign: &Foreign) -> Result<Option<i64>, FormatError> {
     let mut found = None;
     for (number, line) in (1..).zip(text.lines()) {
@@ -135,7 +135,7 @@ fn broken_off(text: &str, foreign: &Foreign) -> Result<Option<i64>, FormatError>
     Ok(found)
 }
 
-/// The comments of a text, without those that hold figures: their letters and digits.
+/// Returns the letters and digits of a text's comments, without those that hold figures.
 fn comments(text: &str) -> Vec<String> {
     let is_comment = |line: &&str| {
         line.starts_with('#')
@@ -194,7 +194,7 @@ fn read_one(text: &str) -> Result<Foreign, FormatError> {
     ))
 }
 
-/// The JSON of a text, at its lines, where it has some, and how many lines stand above it.
+/// Returns the JSON of a text, at its original lines, and the number of lines above it, if any.
 fn json(text: &str) -> Result<Option<(usize, String)>, FormatError> {
     let is_begin = |line: &&str| line.trim_start().starts_with('{');
     let Some(above) = text.lines().position(|line| is_begin(&line)) else {
@@ -220,7 +220,7 @@ fn json(text: &str) -> Result<Option<(usize, String)>, FormatError> {
     Ok(Some((above, json)))
 }
 
-/// What a JSON file says, below some lines.
+/// Reads a JSON file below some other lines.
 fn of_json(text: &str, above: &str) -> Result<Foreign, FormatError> {
     #[derive(Deserialize)]
     struct Head {
@@ -261,12 +261,12 @@ fn of_json(text: &str, above: &str) -> Result<Foreign, FormatError> {
     Err(FormatError::new(1, expected, first.unwrap_or_default()))
 }
 
-/// An error about a thread or CPU of the file.
+/// Creates an error about a thread or CPU of the file.
 fn wrong(counted: &Counted, what: impl std::fmt::Display) -> FormatError {
     FormatError::contradiction(format!("{}: {what}", counted.variant))
 }
 
-/// The file's content, once each thread agrees with what is said of it.
+/// Returns the file's content if the counts of each thread agree with its other figures.
 fn checked(foreign: Foreign) -> Result<Foreign, FormatError> {
     for counted in &foreign.counted {
         counted
@@ -279,7 +279,7 @@ fn checked(foreign: Foreign) -> Result<Foreign, FormatError> {
     Ok(foreign)
 }
 
-/// How many bins hold all values up to this: a round number.
+/// Returns the number of bins, a round number, that holds all values up to the given one.
 fn bins_for(max: Option<i64>) -> u64 {
     let max = max.and_then(|max| u64::try_from(max).ok()).unwrap_or(0);
     let mut bins = 1_000;
@@ -289,7 +289,7 @@ fn bins_for(max: Option<i64>) -> u64 {
     bins
 }
 
-/// Why some samples have no bin, and what would have given them one.
+/// Explains why some samples have no bin, and how they would have got one.
 fn over_gap(counted: &Counted) -> Option<String> {
     let above = match counted.over {
         0 => return None,
@@ -387,7 +387,7 @@ fn of_thread(index: usize, thread: cyclictest_json::Thread, bins: Option<u64>) -
     }
 }
 
-/// Holds threads against their command line.
+/// Checks threads against their command line.
 fn check_command(counted: &[Counted], command: Option<&Command>) -> Result<(), FormatError> {
     let Some(command) = command else {
         return Ok(());
@@ -401,7 +401,7 @@ fn check_command(counted: &[Counted], command: Option<&Command>) -> Result<(), F
     counted.iter().find_map(odd).map_or(Ok(()), Err)
 }
 
-/// What of a thread its command line contradicts.
+/// Describes how a thread contradicts its command line.
 fn against(counted: &Counted, command: &Command) -> Option<String> {
     let filled = counted.bins.iter().filter(|(_, count)| **count > 0);
     let last = filled.map(|(bin, _)| *bin).max();
@@ -423,7 +423,7 @@ fn against(counted: &Counted, command: &Command) -> Option<String> {
     ))
 }
 
-/// The command line of cyclictest above its output, where there is one that is understood.
+/// Returns the last understood command line of cyclictest above its output, if there is one.
 fn command_above(text: &str) -> Option<(Command, Option<String>)> {
     let is_output = |line: &&str| line.starts_with("T:") || Form::of_title(line).is_some();
     let above = text.lines().take_while(|line| !is_output(line));
@@ -440,7 +440,7 @@ fn command_above(text: &str) -> Option<(Command, Option<String>)> {
     commands.last()
 }
 
-/// What a command line above says of a text in which nothing else does.
+/// Adds the statements of a command line above a text in which nothing else states them.
 fn with_command(text: &str, mut foreign: Foreign) -> Result<Foreign, FormatError> {
     let Some((command, asked)) = command_above(text) else {
         return Ok(foreign);
@@ -493,7 +493,7 @@ fn of_histogram(text: &str) -> Result<Foreign, FormatError> {
     })
 }
 
-/// The same of a histogram's threads, of which only their lines say how long they measured.
+/// Like `uneven`, for a histogram's threads, whose measuring times only their lines state.
 fn uneven_lines(counted: &[Counted]) -> Option<String> {
     let is_told = counted.iter().all(|one| one.interval_us.is_some());
     let empty = counted.iter().find(|one| one.count == 0);
@@ -676,7 +676,7 @@ fn of_xenomai(results: xenomai_latency::Results) -> Result<Foreign, FormatError>
     })
 }
 
-/// Holds samples and period against the time that is told.
+/// Checks samples and period against the stated time.
 fn check_time(
     counted: &Counted,
     missed: u64,
@@ -696,7 +696,7 @@ fn check_time(
     Err(wrong(counted, what))
 }
 
-/// What is told in nanoseconds, and counted in bins of a microsecond or more.
+/// Values stated in nanoseconds, and counted in bins of a microsecond or more.
 struct Nanoseconds {
     variant: String,
     bin_ns: u64,
@@ -706,7 +706,7 @@ struct Nanoseconds {
 }
 
 impl Nanoseconds {
-    /// With bins by their numbers.
+    /// Converts with bins by their numbers.
     fn counted(self, bins: Vec<(u64, u64)>, is_last_open: bool, option: &str) -> Counted {
         let bin_ns = self.bin_ns;
         let bins = bins.into_iter();
@@ -714,7 +714,7 @@ impl Nanoseconds {
         self.counted_by_nanoseconds(bins.collect(), is_last_open, option)
     }
 
-    /// With bins by their lowest value; the last one is none where larger values are in it.
+    /// Converts with bins by their lowest value; the last one is no bin if it holds larger values.
     fn counted_by_nanoseconds(
         self,
         mut bins: Vec<(u64, u64)>,
@@ -747,7 +747,7 @@ impl Nanoseconds {
     }
 }
 
-/// The release and the version of `Linux version 5.5.0-rc7+ (…) #45 SMP …`.
+/// Returns the release and the version of `Linux version 5.5.0-rc7+ (…) #45 SMP …`.
 fn linux_version(line: &str) -> Option<System> {
     let rest = line.strip_prefix("Linux version ")?;
     let release = rest.split(' ').next()?.to_owned();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's tracer prints in `trace` and `per_cpu/cpuN/trace`, with the clock `mono`.
+//! Output of the kernel's tracer in `trace` and `per_cpu/cpuN/trace`, with the clock `mono`.
 //!
 //! ```text
 //!  qemu-system-x86-14846   [000] d.h2.   840.061208: sched_waking: comm=sh pid=15145 prio=19 …
@@ -7,8 +7,8 @@
 //!  => try_to_wake_up
 //! ```
 //!
-//! Lines that are of no known form are counted as lost: a trace is foreign text, and what can
-//! be read of it is still worth having.
+//! Lines that are of no known form are counted as lost: a trace is foreign text, and the rest
+//! of it is still worth having.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use punctual_model::capture::{
     Context, Happened, Longest, NoiseKind, STACK_MOST, Task, TraceEvent,
 };
 
-/// No text of an event is kept longer, in bytes.
+/// The longest text of an event that is kept, in bytes.
 const DETAIL_MOST: usize = 200;
 
 /// A trace, as far as it could be read.
@@ -27,28 +27,28 @@ pub struct Trace {
     pub events: Vec<TraceEvent>,
     /// The CPU of each event.
     pub cpus: Vec<u32>,
-    /// What the times are.
+    /// The meaning of the times.
     pub clock: Clock,
-    /// How many events the ring had no room for.
+    /// The number of events that the ring had no room for.
     pub lost: u64,
-    /// How many lines are of no known form.
+    /// The number of lines that are of no known form.
     pub unread: u64,
-    /// What a latency tracer says of the longest that it has seen.
+    /// A latency tracer's report of the longest latency that it has seen.
     pub longest: Option<Longest>,
-    /// The priority of each thread as the kernel counts it, where an event says it: below 100
-    /// it is one of real time, and a lower number is a higher priority.
+    /// The priority of each thread as the kernel counts it, if an event states it: below 100 it is
+    /// a real-time priority, and a lower number is a higher priority.
     pub priorities: BTreeMap<u32, i32>,
 }
 
-/// What the times of a trace are.
+/// The meaning of a trace's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// Moments of a clock.
     #[default]
     Time,
-    /// Time since the beginning of what a latency tracer notes.
+    /// Time since the beginning of the latency that a latency tracer notes.
     Since,
-    /// Numbers that tell the order alone: `counter`, or cycles (`x86-tsc`).
+    /// Numbers that only give the order: `counter`, or cycles (`x86-tsc`).
     Order,
 }
 
@@ -108,7 +108,7 @@ impl Trace {
     }
 }
 
-/// What stands in each line before what happened.
+/// The part of each line before the event.
 struct Head<'a> {
     task: Task,
     cpu: u32,
@@ -118,14 +118,14 @@ struct Head<'a> {
     text: &'a str,
 }
 
-/// A line of a trace, of `trace-cmd report`, or of a latency tracer.
+/// Reads a line of a trace, of `trace-cmd report`, or of a latency tracer.
 fn head<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     bracketed(line, columns)
         .or_else(|| since(line, columns))
         .or_else(|| joined(line, columns))
 }
 
-/// `bash-14846 (14840) [000] d.h2. 840.061208: …`; the thread's group and the flags may be
+/// Reads `bash-14846 (14840) [000] d.h2. 840.061208: …`; the thread's group and the flags may be
 /// missing.
 fn bracketed<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     // A command's name may hold anything, brackets too.
@@ -151,7 +151,7 @@ fn bracketed<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     })
 }
 
-/// `bash-14846 0d.h2. 12us+: …`, as latency tracers have it.
+/// Reads `bash-14846 0d.h2. 12us+: …`, as latency tracers print it.
 fn since<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     line.match_indices("us").find_map(|(place, _)| {
         let rest = &line[place + 2..];
@@ -172,7 +172,7 @@ fn since<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     })
 }
 
-/// `bash-14846 0d.h2. 840.061208: …`, as `trace-cmd report -l` has it.
+/// Reads `bash-14846 0d.h2. 840.061208: …`, as `trace-cmd report -l` prints it.
 fn joined<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     let (before, text) = line.split_once(": ")?;
     let (before, time) = before.rsplit_once(' ')?;
@@ -189,7 +189,7 @@ fn joined<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     })
 }
 
-/// `kworker/0:1-77`, with its group behind it or without.
+/// Reads `kworker/0:1-77`, followed by its group or not.
 fn thread(text: &str) -> Option<Task> {
     let text = text.trim();
     let group = text
@@ -203,7 +203,7 @@ fn thread(text: &str) -> Option<Task> {
     })
 }
 
-/// A moment, and what its clock tells: `840.061208`, `77123`.
+/// Reads a moment, and the kind of its clock: `840.061208`, `77123`.
 fn moment(text: &str) -> Option<(Nanos, Clock)> {
     let text = text.trim();
     let at = seconds(text).map(|at| (at, Clock::Time));
@@ -212,7 +212,7 @@ fn moment(text: &str) -> Option<(Nanos, Clock)> {
     at.or_else(|| count().map(|count| (Nanos(count), Clock::Order)))
 }
 
-/// `840.061208`, or with three or nine decimals, in nanoseconds.
+/// Converts `840.061208`, or a number with three or nine decimals, to nanoseconds.
 fn seconds(text: &str) -> Option<Nanos> {
     let (whole, decimals) = text.split_once('.')?;
     let is_digits = |text: &str| text.bytes().all(|one| one.is_ascii_digit());
@@ -233,16 +233,16 @@ fn seconds(text: &str) -> Option<Nanos> {
         .map(Nanos)
 }
 
-/// Which of the flags is which.
+/// The meaning of each flag by its column.
 ///
 /// Linux has four: interrupts, need-resched, interrupt or soft interrupt, preempt-depth; since
 /// 5.11 also migrate-disable. The patches for `PREEMPT_RT` have had need-resched-lazy and
-/// preempt-lazy-depth between them, so that there are up to eight. The head of a trace says it.
+/// preempt-lazy-depth between them, so that there are up to eight. The head of a trace tells.
 #[derive(Clone, Copy, Debug)]
 struct Columns(Option<[usize; 3]>);
 
 impl Columns {
-    /// By a trace's own head: `# || / _---=> hardirq/softirq`.
+    /// Reads the columns from a trace's own head: `# || / _---=> hardirq/softirq`.
     fn of(text: &str) -> Self {
         let mut names = text.lines().filter_map(|line| {
             let line = line.trim_start();
@@ -301,7 +301,7 @@ impl Columns {
         })
     }
 
-    /// `128d.h2.`: the CPU and the flags.
+    /// Reads `128d.h2.`: the CPU and the flags.
     fn with_cpu(&self, text: &str) -> Option<(u32, Context)> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (cpu, flags) = text.split_at(digits);
@@ -309,7 +309,7 @@ impl Columns {
     }
 }
 
-/// `CPU:0 [LOST 123 EVENTS]`; `CPU:0 [123 EVENTS DROPPED]` of trace-cmd.
+/// Reads `CPU:0 [LOST 123 EVENTS]`, or `CPU:0 [123 EVENTS DROPPED]` of trace-cmd.
 fn lost(line: &str) -> Option<u64> {
     let (head, rest) = line.split_once('[')?;
     let rest = rest.trim_end();
@@ -319,15 +319,15 @@ fn lost(line: &str) -> Option<u64> {
     count.filter(|_| is_head)?.trim().parse().ok()
 }
 
-/// A function without the address in it, or behind it: `schedule+0x2f/0x80 [x]`.
+/// Removes the address in or after a function: `schedule+0x2f/0x80 [x]`.
 fn symbol(text: &str) -> &str {
     let text = text.trim();
     let text = text.split_once("+0x").map_or(text, |(name, _)| name);
     text.split_once(" (").map_or(text, |(name, _)| name)
 }
 
-/// What tracers of wake-ups note: `0:120:R + [003] 2312: 94:R dd`, where the first thread has
-/// the CPU and the second is woken (`+`) or gets it (`==>`); and their priorities.
+/// Reads a note of a wake-up tracer: `0:120:R + [003] 2312: 94:R dd`, where the first thread has
+/// the CPU and the second is woken (`+`) or gets it (`==>`). Also returns their priorities.
 fn wakeup(text: &str, current: &Task) -> Option<(Happened, [(u32, i32); 2])> {
     let split = |sign| text.split_once(sign);
     let (is_switch, (left, right)) = match (split(" + ["), split(" ==> [")) {
@@ -360,7 +360,7 @@ fn wakeup(text: &str, current: &Task) -> Option<(Happened, [(u32, i32); 2])> {
     Some((what, [of_current, of_task]))
 }
 
-/// The priorities that the text of an event of the scheduler says.
+/// Iterates over the priorities in the text of a scheduler event.
 fn priorities_of(text: &str) -> impl Iterator<Item = (u32, i32)> {
     let number = |key: &str| word(text, key).and_then(|word| word.parse().ok());
     let is_sched = text.starts_with("sched_");
@@ -384,7 +384,7 @@ fn priorities_of(text: &str) -> impl Iterator<Item = (u32, i32)> {
 /// A thread, and its priority as the kernel counts it.
 type Ranked = (Task, i32);
 
-/// `swapper/0:0 [120] R ==> sshd:1234 [98]`, as trace-cmd prints a switch.
+/// Reads `swapper/0:0 [120] R ==> sshd:1234 [98]`, as trace-cmd prints a switch.
 fn short_switch(detail: &str) -> Option<(Ranked, String, Ranked)> {
     let (prev, next) = detail.split_once(" ==> ")?;
     let one = |text: &str| {
@@ -442,7 +442,7 @@ fn other(text: &str) -> Happened {
     }
 }
 
-/// `try_to_wake_up <-hrtimer_wakeup`
+/// Reads `try_to_wake_up <-hrtimer_wakeup`.
 fn function(text: &str) -> Option<Happened> {
     // trace-cmd prints `function: schedule <-- do_idle`.
     let text = text.strip_prefix("function:").unwrap_or(text).trim();
@@ -456,7 +456,7 @@ fn function(text: &str) -> Option<Happened> {
     })
 }
 
-/// An entry or exit of `irq_vectors`: `local_timer_entry: vector=236`.
+/// Reads an entry or exit of `irq_vectors`: `local_timer_entry: vector=236`.
 fn vector(name: &str, detail: &str) -> Option<Happened> {
     let is_vector = detail.starts_with("vector=");
     let name = is_vector.then_some(name)?;
@@ -492,7 +492,7 @@ fn task(text: &str, comm: &str, pid: &str) -> Option<Task> {
     Some(Task { comm, pid })
 }
 
-/// `sshd:1234 [98] success=1 CPU:000`, as trace-cmd prints a wake-up.
+/// Reads `sshd:1234 [98] success=1 CPU:000`, as trace-cmd prints a wake-up.
 fn short_task(detail: &str) -> Option<Task> {
     let (task, _) = detail.split_once(" [")?;
     let (comm, pid) = task.rsplit_once(':')?;
@@ -502,19 +502,19 @@ fn short_task(detail: &str) -> Option<Task> {
     })
 }
 
-/// The word behind a key.
+/// Returns the word that follows a key.
 fn word(text: &str, key: &str) -> Option<String> {
     let (_, rest) = text.split_once(key)?;
     rest.split_whitespace().next().map(bounded)
 }
 
-/// `vec=9 [action=RCU]`
+/// Reads `vec=9 [action=RCU]`.
 fn action(detail: &str) -> Option<String> {
     let (_, rest) = detail.split_once("[action=")?;
     rest.strip_suffix(']').map(bounded)
 }
 
-/// `irq_noise: local_timer:236 start 77.123456789 duration 1234 ns`
+/// Reads `irq_noise: local_timer:236 start 77.123456789 duration 1234 ns`.
 fn noise(name: &str, detail: &str) -> Option<Happened> {
     let kind = match name {
         "nmi_noise" => NoiseKind::Nmi,
@@ -534,8 +534,8 @@ fn noise(name: &str, detail: &str) -> Option<Happened> {
     })
 }
 
-/// The events of `osnoise` say by the CPU's own clock when something began: this is made the
-/// trace's. An interrupt's event comes at its end, at once where nothing interrupted it.
+/// Converts the start times of `osnoise` events from the CPU's own clock to the trace's clock.
+/// An interrupt's event comes at its end, and at once if nothing interrupted it.
 fn align(events: &mut [TraceEvent]) {
     let offset = |event: &TraceEvent| match event.what {
         Happened::Noise {
@@ -579,7 +579,7 @@ pub fn read_longest(text: &str) -> Option<Longest> {
     })
 }
 
-/// A text, cut where it is too long to be kept.
+/// Cuts a text that is too long to be kept.
 fn bounded(text: &str) -> String {
     let mut end = text.len().min(DETAIL_MOST);
     while !text.is_char_boundary(end) {

@@ -3,22 +3,22 @@
 
 use crate::FormatError;
 
-/// What is said before the work begins.
+/// The description that hackbench prints before the work begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Whether workers are threads, not processes.
+    /// True if workers are threads instead of processes.
     pub threads: bool,
-    /// How many groups there are.
+    /// The number of groups.
     pub groups: u32,
-    /// How many senders, and as many receivers, a group has.
+    /// The number of senders, and also of receivers, in a group.
     pub fds: u32,
-    /// How many messages each sender writes to each receiver.
+    /// The number of messages that each sender writes to each receiver.
     pub loops: u32,
     /// A message's size in bytes.
     pub bytes: usize,
 }
 
-/// The two lines before the work.
+/// Writes the two lines before the work.
 pub fn write_work(work: &Work) -> String {
     let mode = if work.threads { "threaded" } else { "process" };
     let (groups, descriptors) = (work.groups, 2 * work.fds);
@@ -30,14 +30,14 @@ pub fn write_work(work: &Work) -> String {
     )
 }
 
-/// The line after it, of nanoseconds.
+/// Writes the line after the work, from nanoseconds.
 pub fn write_time(nanoseconds: u64) -> String {
     // Cut off, not rounded, as the original does.
     let millis = nanoseconds / 1_000_000;
     format!("Time: {}.{:03}\n", millis / 1_000, millis % 1_000)
 }
 
-/// The seconds in the line `Time: …` of a text; an error where it has none.
+/// Returns the seconds in the line `Time: …` of a text; an error if there is no such line.
 pub fn read_time(text: &str) -> Result<f64, FormatError> {
     let found = (1..)
         .zip(text.lines())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's tracer `hwlat` notes (`kernel/trace/trace_output.c`), a line each:
+//! Notes of the kernel's tracer `hwlat` (`kernel/trace/trace_output.c`), a line each:
 //!
 //! ```text
 //!   <...>-1729  [001] d....   714.756290: #3     inner/outer(us):   16/12    ts:1581527692.338063299 count:1
@@ -10,7 +10,7 @@ use crate::FormatError;
 /// A gap that was longer than the threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// When it was, in seconds since 1970, as it is written.
+    /// The time of the gap, in seconds since 1970, as it is written.
     pub at: String,
     /// The longest gap between two readings of one loop, in microseconds.
     pub inner_us: u64,
@@ -19,7 +19,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// The longer of both, in microseconds.
+    /// Returns the longer of both, in microseconds.
     pub fn largest_us(&self) -> u64 {
         self.inner_us.max(self.outer_us)
     }
@@ -35,7 +35,7 @@ pub fn write(gap: &Gap) -> String {
     format!("ts: {at}, inner:{inner_us}, outer:{outer_us}\n")
 }
 
-/// Reads the lines of the tracer; those that begin with `#` are none.
+/// Reads the lines of the tracer; lines that begin with `#` are skipped.
 pub fn read(text: &str) -> Result<Vec<Gap>, FormatError> {
     let lines = text.lines().zip(1..);
     let noted = lines.filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What jitterdebugger writes (`results.json`, version 3).
+//! The output of jitterdebugger (`results.json`, version 3).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Results {
     pub cpu: BTreeMap<u32, Cpu>,
 }
 
-/// What jitterdebugger says of the machine.
+/// The machine, as jitterdebugger describes it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SysInfo {
     /// The machine's name.
@@ -30,16 +30,16 @@ pub struct SysInfo {
     /// The machine's architecture.
     #[serde(default)]
     pub machine: String,
-    /// How many nanoseconds a value's unit has.
+    /// The number of nanoseconds in a value's unit.
     pub resolution_in_ns: u64,
 }
 
-/// What it measured on a CPU.
+/// The measurement on one CPU.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Cpu {
     /// Counts by value.
     pub histogram: BTreeMap<u64, u64>,
-    /// How many values there are.
+    /// The number of values.
     pub count: u64,
     /// The smallest value.
     pub min: Option<u64>,

@@ -4,43 +4,43 @@
 use crate::foreign::counted::printed_mean;
 use crate::{FormatError, hours_minutes_seconds, thousandths};
 
-/// What it wrote.
+/// The results in the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// What the kernel says of itself: `Linux version 5.5.0-rc7+ (…) #45 SMP PREEMPT …`.
+    /// The kernel's own description: `Linux version 5.5.0-rc7+ (…) #45 SMP PREEMPT …`.
     pub kernel: String,
     /// libevl's version.
     pub version: String,
-    /// Who was woken: `user`, `kernel`, `irq`.
+    /// The context that was woken: `user`, `kernel`, `irq`.
     pub context: String,
     /// The CPU of the thread that was woken, if one was.
     pub cpu: Option<u32>,
     /// The nominal time between two samples, in microseconds.
     pub period_us: u64,
-    /// For how long was measured, in seconds.
+    /// The duration of the measurement, in seconds.
     pub seconds: u64,
     /// Periods that were missed.
     pub overruns: u64,
-    /// How often the thread left real time by mistake.
+    /// The number of times that the thread left real time by mistake.
     pub switches: u64,
-    /// The smallest latency, in nanoseconds, where it is told.
+    /// The smallest latency, in nanoseconds, if it is stated.
     pub min_ns: Option<i64>,
-    /// Between what the mean is, in nanoseconds, where it is told.
+    /// The bounds of the mean, in nanoseconds, if it is stated.
     pub mean_ns: Option<(f64, f64)>,
     /// The largest latency, in nanoseconds.
     pub max_ns: u64,
-    /// How many latencies were counted; older versions do not say it.
+    /// The number of latencies that were counted; older versions do not state it.
     pub samples: Option<u64>,
     /// Counts of latencies by their whole microseconds.
     pub bins: Vec<(u64, u64)>,
-    /// Whether the last count is also that of all larger ones.
+    /// True if the last count also includes all larger latencies.
     pub has_outliers: bool,
 }
 
-/// How the file begins; newer versions write a capital letter.
+/// The beginning of the file; newer versions write a capital letter.
 pub const TITLE: &str = "# test started on:";
 
-/// Reads it; what it says twice must agree.
+/// Reads such a file; values that it states twice must agree.
 pub fn read(text: &str) -> Result<Results, FormatError> {
     let mut results = Results::default();
     let (mut titled, mut largest) = (false, false);
@@ -100,7 +100,7 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
     Ok(results)
 }
 
-/// What is said once.
+/// Names that occur only once.
 const NAMED: [&str; 9] = [
     "context",
     "sampling period",
@@ -113,13 +113,13 @@ const NAMED: [&str; 9] = [
     "sample count",
 ];
 
-/// Whether the histogram begins here.
+/// Returns true if the histogram begins at this line.
 pub fn is_title(line: &str) -> bool {
     line.get(..TITLE.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(TITLE))
 }
 
-/// What a line of the head says; those that say nothing of the measurement are passed over.
+/// Reads a line of the head; lines that state nothing about the measurement are skipped.
 fn read_comment(results: &mut Results, comment: &str) -> Option<()> {
     if comment.starts_with("Linux version ") {
         comment.clone_into(&mut results.kernel);
@@ -157,7 +157,7 @@ fn read_comment(results: &mut Results, comment: &str) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// By the source of libevl, with what the terminal shows before.
+    /// From the source of libevl, with what the terminal shows before.
     const WRITTEN: &str = "\
 RTD|      1.158|      1.275|      2.974|       0|     0|      1.135|      4.188
 # test started on: Fri Jan 24 15:36:34 2020

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The formats of the programs that people's scripts know, one file each: written from
+//! The formats of the programs that users' scripts know, one file each: written from
 //! numbers to text, and read back.
 //!
-//! All here are pure functions. Numbers are those that are shown, in the unit of the format
-//! (most often whole microseconds): who calls has rounded already.
+//! All functions here are pure. Numbers are those that are shown, in the unit of the format
+//! (usually whole microseconds): the caller has already rounded them.
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
@@ -29,15 +29,15 @@ pub mod sendme;
 pub mod trace_page;
 pub mod xenomai_latency;
 
-/// A text that is not of the form that was expected.
+/// A text that does not have the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.told())]
 pub struct FormatError {
-    /// The line's number, from 1; 0 where several lines contradict each other.
+    /// The line's number, from 1; 0 if several lines contradict each other.
     pub line: usize,
-    /// What should have been there; which numbers contradict each other.
+    /// The expected text, or the numbers that contradict each other.
     pub expected: Cow<'static, str>,
-    /// What was there.
+    /// The text that was found.
     pub found: String,
 }
 
@@ -51,7 +51,7 @@ impl FormatError {
         }
     }
 
-    /// Numbers of a text contradict each other.
+    /// Creates the error for numbers of a text that contradict each other.
     fn contradiction(what: String) -> Self {
         Self {
             line: 0,
@@ -73,7 +73,7 @@ impl FormatError {
     }
 }
 
-/// What a JSON text says; an error names the line, and what is missing or wrong there.
+/// Deserializes a JSON text; an error names the line, and what is missing or wrong there.
 fn from_json<T: serde::de::DeserializeOwned>(
     text: &str,
     of: &'static str,
@@ -94,12 +94,12 @@ fn from_json<T: serde::de::DeserializeOwned>(
         })
 }
 
-/// All numbers in a line; `None` where one of its words is none.
+/// Parses all numbers in a line; `None` if one of its words is not a number.
 fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u64>> {
     words.map(|word| word.parse().ok()).collect()
 }
 
-/// A number with three decimals, in thousandths: `-0.343` is -343.
+/// Parses a number with three decimals, in thousandths: `-0.343` is -343.
 fn thousandths(text: &str) -> Option<i64> {
     let (whole, decimals) = text.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
@@ -109,7 +109,7 @@ fn thousandths(text: &str) -> Option<i64> {
     (whole.to_owned() + decimals).parse().ok()
 }
 
-/// `01:00:12` in seconds.
+/// Converts `01:00:12` to seconds.
 fn hours_minutes_seconds(text: &str) -> Option<u64> {
     let parts: Option<Vec<u64>> = text.split(':').map(|part| part.parse().ok()).collect();
     let [hours, minutes, seconds] = parts?[..] else {

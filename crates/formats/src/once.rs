@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! JSON that says nothing twice. JSON itself allows two values of one key, and a reader would
-//! take one of them in silence.
+//! JSON without repetitions. JSON itself allows two values for one key, and a reader would
+//! silently take one of them.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// A value of which no object has a key twice.
+/// A value in which no object has a key twice.
 pub struct Once;
 
 impl<'de> Deserialize<'de> for Once {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What oslat writes with `--json`: of itself and the machine as cyclictest does, of each thread
-//! its gaps.
+//! The output of oslat's `--json`: like cyclictest's about itself and the machine, and the gaps of
+//! each thread.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::cyclictest_json::{Results, head};
 /// One execution's results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Oslat {
-    /// What it writes of itself and of the machine; without threads.
+    /// Facts about itself and the machine, without threads.
     pub results: Results,
     /// The threads, in their order.
     pub threads: Vec<Thread>,
@@ -18,9 +18,9 @@ pub struct Oslat {
 /// One thread's results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// The CPU that it is bound to.
+    /// The CPU to which it is bound.
     pub cpu: u32,
-    /// How fast its clock counts, in MHz.
+    /// The rate of its clock, in MHz.
     pub mhz: u32,
     /// The shortest gap, in microseconds.
     pub min_us: u64,
@@ -28,13 +28,13 @@ pub struct Thread {
     pub avg_us: f64,
     /// The longest gap, in microseconds.
     pub max_us: u64,
-    /// For how long it watched, in seconds.
+    /// The time for which it watched, in seconds.
     pub duration_s: f64,
-    /// How many gaps there are of so many microseconds at most, more than the one before.
+    /// The number of gaps of at most so many microseconds, but more than the previous limit.
     pub histogram: BTreeMap<u64, u64>,
 }
 
-/// The file's text.
+/// Returns the file's text.
 pub fn write(oslat: &Oslat) -> String {
     let threads = oslat.threads.iter().enumerate();
     let threads: Vec<String> = threads.map(|(index, one)| thread(index, one)).collect();

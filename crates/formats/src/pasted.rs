@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-/// The text as the program printed it, as far as that can be told: without a byte-order mark,
+/// Restores the text as the program printed it, as far as possible: removes a byte-order mark,
 /// carriage returns, quotation marks of mails (`> > `), `quoted-printable` and prefixes of the
-/// kernel's log; a line that a mail program has broken is whole again.
+/// kernel's log, and joins lines that a mail program has broken.
 pub fn clean(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').replace('\r', "");
     let lines: Vec<&str> = text.lines().map(unquoted).collect();
@@ -27,7 +27,7 @@ pub fn clean(text: &str) -> String {
     whole.join("\n")
 }
 
-/// A line without the `> > ` of mails. What Linux prints begins with none.
+/// Removes the `> > ` of mails from a line. No line of Linux's own begins with it.
 fn unquoted(line: &str) -> &str {
     let mut line = line;
     while let Some(rest) = line.trim_start().strip_prefix('>') {
@@ -36,7 +36,7 @@ fn unquoted(line: &str) -> &str {
     line
 }
 
-/// A line of a latency tracer as Linux has written it since 2.6.28: the head behind `#`, and
+/// Converts a line of a latency tracer to the form since Linux 2.6.28: the head after `#`, and
 /// `schedule <-do_idle` for `schedule (do_idle)`.
 fn in_todays_form(line: &str) -> Cow<'_, str> {
     let own = line.trim_start();
@@ -60,7 +60,7 @@ fn in_todays_form(line: &str) -> Cow<'_, str> {
     function().map_or(line.into(), Cow::from)
 }
 
-/// A line without the `[   12.345678] ` of the kernel's log, to which an oops prints its trace.
+/// Removes the `[   12.345678] ` of the kernel's log, to which an oops prints its trace.
 fn unlogged(line: &str) -> &str {
     let inner = line.trim_start().strip_prefix('[');
     let Some((time, rest)) = inner.and_then(|inner| inner.split_once("] ")) else {
@@ -71,7 +71,7 @@ fn unlogged(line: &str) -> &str {
     if is_time { rest } else { line }
 }
 
-/// `=3D` and `=` at the end of a line, as mails encode them.
+/// Decodes `=3D` and `=` at the end of a line, as mails encode them.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -92,8 +92,8 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether a line is the rest of the one before: behind a blank, where mail programs break
-/// lines, or by what it begins with, where the blank is gone.
+/// Returns true if a line is the rest of the previous one: after a blank, where mail programs
+/// break lines, or by its beginning, if the blank is gone.
 fn is_rest(last: &str, line: &str) -> bool {
     let own = line.trim_start();
     let is_open = last.contains("# latency:") && !last.contains(')');
@@ -107,8 +107,8 @@ fn is_rest(last: &str, line: &str) -> bool {
     last.ends_with(' ') && last.contains(':') && is_event && begins && !is_head
 }
 
-/// Several traces in one text, each from its `# tracer:` on; what stands before the first one
-/// is its own.
+/// Splits a text with several traces, each from its `# tracer:` on. Text before the first one
+/// is a section of its own.
 pub fn sections(text: &str) -> Vec<&str> {
     let mut starts = Vec::new();
     let mut place = 0;

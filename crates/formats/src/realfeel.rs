@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What realfeel writes: its histogram file, a line `50.3 8121` for each bin that is not empty;
-//! and while it runs the processor's rate, the frequency, and each jitter in milliseconds on a
+//! The output of realfeel: its histogram file, a line `50.3 8121` for each bin that is not empty;
+//! and, while it runs, the processor's rate, the frequency, and each jitter in milliseconds on a
 //! line of its own.
 //!
 //! The original of 2001 counts in tenths of a millisecond and prints milliseconds; its
-//! successor of 2004 counts in tenths of a microsecond, moved by 50 µs so that intervals
-//! which are too short have bins too. The file does not say which it is.
+//! successor of 2004 counts in tenths of a microsecond, shifted by 50 µs so that intervals
+//! that are too short have bins too. The file does not say which program wrote it.
 
 use std::fmt::Write as _;
 
 use crate::FormatError;
 
-/// What a bin is.
+/// The unit of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// 0.1 ms, from 0: the original.
@@ -22,7 +22,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A bin's width, in nanoseconds.
+    /// Returns a bin's width, in nanoseconds.
     pub fn width_ns(self) -> i64 {
         match self {
             Self::Milliseconds => 100_000,
@@ -30,7 +30,7 @@ impl Unit {
         }
     }
 
-    /// What is added to a jitter before it finds its bin, in nanoseconds.
+    /// Returns the offset that is added to a jitter before it is assigned to a bin, in nanoseconds.
     pub fn offset_ns(self) -> i64 {
         match self {
             Self::Milliseconds => 0,
@@ -38,7 +38,7 @@ impl Unit {
         }
     }
 
-    /// The bin that a jitter falls into. One that is too short falls into the first, as in
+    /// Returns the bin that a jitter falls into. One that is too short falls into the first, as in
     /// the original; one that is too long for `bins` of them has none.
     pub fn bin(self, jitter_ns: i64, bins: usize) -> Option<usize> {
         let bin = (jitter_ns.saturating_add(self.offset_ns())).max(0) / self.width_ns();
@@ -46,11 +46,11 @@ impl Unit {
     }
 }
 
-/// What stands above the jitters: the rate of the processor's time stamp counter, where that
-/// is known, and the frequency of the interrupts.
+/// Returns the lines above the jitters: the rate of the processor's time stamp counter, if it is
+/// known, and the frequency of the interrupts.
 ///
-/// Where it writes a histogram, as it was run for the patch review of 2006, it says the rate in
-/// three ways; where it does not, as it was run for Linux Journal, in one.
+/// When it writes a histogram, as it was run for the patch review of 2006, it prints the rate in
+/// three ways; when it does not, as it was run for Linux Journal, in one.
 pub fn write_head(khz: Option<u64>, hertz: u32, has_file: bool) -> String {
     let mut text = String::new();
     if let Some(khz) = khz {
@@ -65,7 +65,7 @@ pub fn write_head(khz: Option<u64>, hertz: u32, has_file: bool) -> String {
     text
 }
 
-/// The line of one jitter: `0.451 msec` where a histogram is written, else `0.564934`.
+/// Returns the line of one jitter: `0.451 msec` if a histogram is written, else `0.564934`.
 pub fn write_jitter(jitter_ns: i64, has_file: bool) -> String {
     let millis = jitter_ns as f64 / 1e6;
     if has_file {
@@ -75,8 +75,8 @@ pub fn write_jitter(jitter_ns: i64, has_file: bool) -> String {
     }
 }
 
-/// The jitters of such an output, in milliseconds: the first column, as gnuplot's `using 1`
-/// takes it, of what follows the line that ends with `Hz`.
+/// Reads the jitters of such an output, in milliseconds: the first column, as in gnuplot's
+/// `using 1`, of the lines after the one that ends with `Hz`.
 pub fn read_jitters(text: &str) -> Result<Vec<f64>, FormatError> {
     let mut lines = (1..).zip(text.lines());
     if !lines.by_ref().any(|(_, line)| line.ends_with(" Hz")) {
@@ -93,10 +93,10 @@ pub fn read_jitters(text: &str) -> Result<Vec<f64>, FormatError> {
     lines.map(jitter).collect()
 }
 
-/// How many bins the original has.
+/// The number of bins of the original.
 pub const BINS: usize = 10_000;
 
-/// The file's text.
+/// Returns the file's text.
 pub fn write(bins: &[u64]) -> String {
     let mut text = String::new();
     for (bin, count) in bins.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -105,8 +105,8 @@ pub fn write(bins: &[u64]) -> String {
     text
 }
 
-/// Reads such a file: bins and their counts. A bin above [`BINS`] is an error, as no
-/// realfeel has written it.
+/// Reads such a file: bins and their counts. A bin above [`BINS`] is an error, since no
+/// realfeel writes one.
 pub fn read(text: &str) -> Result<Vec<(usize, u64)>, FormatError> {
     let line = |(number, line): (usize, &str)| {
         parse(line).ok_or_else(|| FormatError::new(number, "a bin and its count", line))

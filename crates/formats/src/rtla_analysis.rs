@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The automatic analysis of `rtla timerlat`, printed where it has hit its limit.
+//! The automatic analysis of `rtla timerlat`, printed when it has hit its limit.
 //!
 //! ```text
 //! ## CPU 23 hit stop tracing, analyzing it ##
@@ -17,22 +17,22 @@
 use punctual_model::Nanos;
 use punctual_model::capture::STACK_MOST;
 
-/// What `rtla timerlat` says of one late thread. Times are zero where it does not name them.
+/// The analysis of one late thread by `rtla timerlat`. Times that it does not name are zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// The CPU, where it is named.
+    /// The CPU, if it is named.
     pub cpu: Option<u32>,
-    /// From the moment at which the timer was due to its interrupt.
+    /// The time from the moment when the timer was due to its interrupt.
     pub irq_delay: Nanos,
-    /// Whether the CPU came from idle.
+    /// True if the CPU came from idle.
     pub from_idle: bool,
-    /// How much of that delay another interrupt took, at most.
+    /// The most of that delay that another interrupt took.
     pub previous_irq: Nanos,
-    /// How long the timer's interrupt took.
+    /// The time that the timer's interrupt took.
     pub irq_duration: Nanos,
-    /// The thread that went on behind the interrupt, with how long it did.
+    /// The thread that continued after the interrupt, with its running time.
     pub blocking: Vec<(String, Nanos)>,
-    /// Where the interrupt came to it, the innermost first.
+    /// The place where the interrupt occurred in it, innermost function first.
     pub stack: Vec<String>,
     /// Threads that ran before the measuring one.
     pub threads: Vec<(String, Nanos)>,
@@ -40,13 +40,13 @@ pub struct Analysis {
     pub irqs: Vec<(String, Nanos)>,
     /// Soft interrupts in between.
     pub softirqs: Vec<(String, Nanos)>,
-    /// Interrupts that cannot be masked, in between.
+    /// Non-maskable interrupts in between.
     pub nmis: Nanos,
-    /// How late the thread was, or its interrupt where rtla was stopped by that.
+    /// The lateness of the thread, or of its interrupt if that made rtla stop.
     pub latency: Nanos,
 }
 
-/// What the lines behind a head are of.
+/// The subject of the lines after a head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     None,
@@ -57,7 +57,7 @@ enum Of {
     Softirqs,
 }
 
-/// Reads each analysis in a text; none where there is none.
+/// Reads each analysis in a text; empty if there is none.
 pub fn read(text: &str) -> Vec<Analysis> {
     let mut all = Vec::new();
     let mut own = Analysis::default();
@@ -92,8 +92,8 @@ pub fn read(text: &str) -> Vec<Analysis> {
 }
 
 impl Analysis {
-    /// Takes a line with a time; what the lines behind it are of. The last line of an analysis
-    /// is that of nothing.
+    /// Processes a line with a time, and returns the subject of the lines after it: none after the
+    /// last line of an analysis.
     fn take(&mut self, line: &str, time: Nanos, of: Of) -> Of {
         // rtla 6.4 wrote no colon behind some of them.
         let own = line.trim();
@@ -139,7 +139,7 @@ impl Analysis {
     }
 }
 
-/// `objtool:49256   3.79 us`: the name.
+/// Reads the name in `objtool:49256   3.79 us`.
 fn named(line: &str) -> Option<String> {
     let (name, _) = line
         .trim()
@@ -151,7 +151,7 @@ fn named(line: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// The time of a line: `27.49 us`.
+/// Reads the time in a line: `27.49 us`.
 fn time(line: &str) -> Option<Nanos> {
     line.match_indices(" us").find_map(|(place, _)| {
         let number = line[..place].rsplit([' ', '\t']).next()?;

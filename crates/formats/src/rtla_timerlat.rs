@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `rtla timerlat hist` prints.
+//! The output of `rtla timerlat hist`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,88 +7,88 @@ use crate::cyclictest_command::duration;
 use crate::foreign::counted::printed_mean;
 use crate::{FormatError, hours_minutes_seconds};
 
-/// What is counted in a column.
+/// The counts of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
-    /// Where its latency ends: `IRQ` at the timer's handler, `Thr` at the thread, `Usr` at the
+    /// The end of its latency: `IRQ` at the timer's handler, `Thr` at the thread, `Usr` at the
     /// return to user space.
     pub stage: String,
     /// The CPU.
     pub cpu: u32,
-    /// Values that have a bin, and their counts; a bin of more than one value is by its lowest.
+    /// Values that have a bin, and their counts; a bin of several values goes by its lowest.
     pub bins: Vec<(u64, u64)>,
-    /// How many values were above the bins.
+    /// The number of values above the bins.
     pub over: u64,
-    /// How many values there are.
+    /// The number of values.
     pub count: u64,
-    /// The smallest value; none where there is no value.
+    /// The smallest value; none if there is no value.
     pub min: Option<u64>,
-    /// Between what the mean is.
+    /// The bounds of the mean.
     pub mean: Option<(f64, f64)>,
-    /// The largest value; none where there is no value.
+    /// The largest value; none if there is no value.
     pub max: Option<u64>,
 }
 
-/// What is said of a stage on all CPUs together; `None` where a line is not there.
+/// The summary of a stage on all CPUs together; `None` if a line is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct All {
     /// The stage.
     pub stage: String,
-    /// How many values there are.
+    /// The number of values.
     pub count: Option<u64>,
-    /// The smallest.
+    /// The smallest value.
     pub min: Option<u64>,
-    /// The largest.
+    /// The largest value.
     pub max: Option<u64>,
 }
 
-/// What a command line asks for; `None` is what it does not say, or what is not understood.
+/// The request of a command line; `None` if it is not stated, or not understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// How many values a bin has (`-b`).
+    /// The number of values in a bin (`-b`).
     pub bucket: Option<u64>,
     /// The period, in microseconds (`-p`).
     pub period_us: Option<u64>,
-    /// For how many seconds (`-d`).
+    /// The duration in seconds (`-d`).
     pub seconds: Option<u64>,
     /// The threads' real-time priority (`-P f:95`).
     pub priority: Option<u64>,
-    /// Whether values are nanoseconds (`-n`).
+    /// True if values are nanoseconds (`-n`).
     pub nanoseconds: Option<bool>,
-    /// The CPUs (`-c`), where they are named.
+    /// The CPUs (`-c`), if they are named.
     pub cpus: Option<BTreeSet<u32>>,
-    /// At which latency of a thread it stops (`-T`, `-a`), in microseconds.
+    /// The latency of a thread at which it stops (`-T`, `-a`), in microseconds.
     pub stop_us: Option<u64>,
-    /// At which latency of an interrupt it stops (`-i`, `-a`), in microseconds.
+    /// The latency of an interrupt at which it stops (`-i`, `-a`), in microseconds.
     pub stop_irq_us: Option<u64>,
-    /// The settings that make another measurement, by their long names in one order; empty where
-    /// all are rtla's own.
+    /// The settings that make it another measurement, by their long names in a fixed order;
+    /// empty if all are rtla's defaults.
     pub settings: Option<String>,
 }
 
-/// What it printed.
+/// The results in the output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// Whether values are nanoseconds, not microseconds.
+    /// True if values are nanoseconds instead of microseconds.
     pub nanoseconds: bool,
-    /// For how long was measured, in seconds, where that is told.
+    /// The duration of the measurement, in seconds, if it is stated.
     pub seconds: Option<u64>,
-    /// What a command line above the title asks for, where there is one.
+    /// The request of a command line above the title, if there is one.
     pub asked: Option<Asked>,
     /// The columns.
     pub columns: Vec<Column>,
-    /// The summary of all CPUs, where there is one: a column for each stage.
+    /// The summary of all CPUs, if there is one: a column for each stage.
     pub all: Vec<All>,
 }
 
 /// The first line.
 pub const TITLE: &str = "# RTLA timerlat histogram";
 
-/// What is said of a column where there is no value: the unsigned form of -1.
+/// The value of a column without values: the unsigned form of -1.
 const NONE: &str = "18446744073709551615";
 
-/// Reads it; lines before the title are passed over, and so is what follows the summaries: the
-/// analysis of a trace. What there is one of in a result is there once.
+/// Reads the output. Lines before the title are skipped, and so is the text after the summaries:
+/// the analysis of a trace. A part that a result has only once must not occur twice.
 pub fn read(text: &str) -> Result<Results, FormatError> {
     let mut reader = Reader::default();
     for (number, line) in (1..).zip(text.lines()) {
@@ -114,16 +114,16 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
     Ok(results)
 }
 
-/// What was read so far.
+/// The part of the output that was read so far.
 #[derive(Default)]
 struct Reader {
     results: Results,
-    /// Whether values are nanoseconds, once that is said.
+    /// True if values are nanoseconds, once it is stated.
     unit: Option<bool>,
     is_titled: bool,
-    /// Whether the summary of all CPUs has begun.
+    /// True if the summary of all CPUs has begun.
     is_all: bool,
-    /// Whether what follows is no data.
+    /// True if the lines that follow are no data.
     is_over: bool,
     /// The lines of the summaries that were read: of the columns, of all CPUs.
     seen: [Vec<Row>; 2],
@@ -236,7 +236,7 @@ impl Reader {
     }
 }
 
-/// `   0 00:10:00` in seconds.
+/// Converts `   0 00:10:00` to seconds.
 fn days_and_time(duration: &str) -> Option<u64> {
     let (days, time) = duration.trim().split_once(' ')?;
     let days: u64 = days.parse().ok()?;
@@ -271,7 +271,7 @@ const WITH_VALUE: [(&str, char); 23] = [
     ("bpf-action", '\0'),
 ];
 
-/// Options that take none, or one within their own word.
+/// Options that take no argument, or one within their own word.
 const WITHOUT: [(&str, char); 17] = [
     ("nano", 'n'),
     ("trace", 't'),
@@ -292,8 +292,8 @@ const WITHOUT: [(&str, char); 17] = [
     ("quiet", 'q'),
 ];
 
-/// What a command line asks for: `# rtla timerlat hist -b 10 -d 1m`. What is not said is rtla's
-/// own choice, where the line is understood to its last word.
+/// Reads a command line: `# rtla timerlat hist -b 10 -d 1m`. Unstated settings are rtla's defaults
+/// if the line is understood to its last word.
 fn asked(line: &str) -> Option<Asked> {
     let mut words = line.split_whitespace();
     words.find(|word| word.ends_with("timerlat"))?;
@@ -340,7 +340,7 @@ fn asked(line: &str) -> Option<Asked> {
     Some(asked)
 }
 
-/// What makes another measurement, beside the period.
+/// Settings, besides the period, that make it another measurement.
 const SETTINGS: [&str; 12] = [
     "aligned",
     "cgroup",
@@ -356,7 +356,7 @@ const SETTINGS: [&str; 12] = [
     "user-threads",
 ];
 
-/// These settings in one order, without what is rtla's own choice.
+/// Returns these settings in a fixed order, without rtla's defaults.
 fn settings_of(settings: BTreeMap<&str, &str>) -> String {
     let text = |(name, value): (&str, &str)| {
         let list = cpus(value).filter(|_| matches!(name, "cpus" | "house-keeping"));
@@ -374,7 +374,7 @@ fn settings_of(settings: BTreeMap<&str, &str>) -> String {
     settings.join(" ")
 }
 
-/// The CPUs of `0-3,5`; `None` where that is not understood.
+/// Reads the CPUs of `0-3,5`; `None` if the list is not understood.
 fn cpus(list: &str) -> Option<BTreeSet<u32>> {
     let range = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -385,7 +385,7 @@ fn cpus(list: &str) -> Option<BTreeSet<u32>> {
     Some(ranges?.into_iter().flatten().collect())
 }
 
-/// An option's long name, with its argument.
+/// Returns an option's long name, with its argument.
 fn option<'a>(
     word: &'a str,
     words: &mut impl Iterator<Item = &'a str>,
@@ -432,8 +432,8 @@ impl Row {
         })
     }
 
-    /// Puts a value into its column; only of a smallest, a mean and a largest value there may be
-    /// none.
+    /// Puts a value into its column; only the smallest, the mean and the largest value may be
+    /// missing.
     fn take(self, column: &mut Column, word: &str) -> Option<()> {
         let value: Option<u64> = word.parse().ok();
         let or_none = || match (word, value) {
@@ -452,7 +452,7 @@ impl Row {
         Some(())
     }
 
-    /// The same of all CPUs.
+    /// Puts a value into the summary of all CPUs.
     fn take_all(self, all: &mut All, word: &str) -> Option<()> {
         let mut column = Column::default();
         self.take(&mut column, word)?;
@@ -466,7 +466,7 @@ impl Row {
     }
 }
 
-/// `IRQ-000`.
+/// Reads `IRQ-000`.
 fn column(word: &str) -> Option<Column> {
     let (stage, cpu) = word.split_once('-')?;
     Some(Column {

@@ -19,7 +19,7 @@ pub struct Way {
 /// Both directions of signal travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Travel {
-    /// How many signals were sent.
+    /// The number of signals sent.
     pub samples: u64,
     /// From the program to the driver.
     pub to: Way,
@@ -27,10 +27,10 @@ pub struct Travel {
     pub from: Way,
 }
 
-/// What moves a terminal's cursor back to the first of the three lines.
+/// Sequence that moves a terminal's cursor back to the first of the three lines.
 pub const AGAIN: &str = "\x1b[3A";
 
-/// The three lines.
+/// Returns the three lines.
 pub fn write(travel: &Travel) -> String {
     let way = |way: &Way| {
         format!(
@@ -46,7 +46,7 @@ pub fn write(travel: &Travel) -> String {
     )
 }
 
-/// Reads the last three such lines of a text, for each sample covers those before.
+/// Reads the last three such lines of a text, since each sample covers those before.
 pub fn read(text: &str) -> Result<Travel, FormatError> {
     let lines: Vec<&str> = text.lines().collect();
     let first = lines.iter().rposition(|line| line.contains("Samples:"));

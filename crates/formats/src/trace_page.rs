@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages of the kernel's trace ring as `trace_pipe_raw` gives them: events to the nanosecond,
-//! where the text of `trace` tells microseconds.
+//! The pages of the kernel's trace ring from `trace_pipe_raw`: events to the nanosecond,
+//! where the text of `trace` only gives microseconds.
 //!
 //! The form is that of `events/header_page` and `events/header_event`, and of each event's
 //! `format`; see `Documentation/trace/ring-buffer-map.rst` and `kernel/trace/ring_buffer.c`.
 
 use punctual_model::Nanos;
 
-/// Where the events of a page begin: behind its moment, and the number of bytes that are used.
+/// Offset of the events in a page: after its moment, and the number of bytes that are used.
 const EVENTS_AT: usize = 16;
-/// The bits of the number of used bytes that count bytes; those above say that events were lost.
+/// The bits of the number of used bytes that count bytes; higher bits mean that events were lost.
 const USED_MASK: u64 = 0xf_ffff;
-/// The bits of it that say so.
+/// The bits of it that mean lost events.
 const LOST_MASK: u64 = 0xc000_0000;
 
-/// The kinds of entries that are no events.
+/// The kinds of entries that are not events.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// The bits of a full time stamp that an entry holds: the upper ones are those of the time
-/// before it.
+/// The number of bits of a full time stamp that an entry holds: the upper ones are those of the
+/// previous time.
 const STAMP_BITS: u32 = 59;
 
-/// Where an event's fields are.
+/// The positions of an event's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFormat {
     /// The event's number, with which each of its records begins.
@@ -31,7 +31,7 @@ pub struct EventFormat {
     fields: Vec<(String, Field)>,
 }
 
-/// Where a field is.
+/// The position of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     offset: usize,
@@ -40,7 +40,7 @@ pub struct Field {
 }
 
 impl EventFormat {
-    /// Reads `events/…/format`; `None` where it is of another form.
+    /// Reads `events/…/format`; `None` if it has another form.
     pub fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID: "))?;
         let fields = text.lines().filter_map(field).collect();
@@ -48,14 +48,14 @@ impl EventFormat {
         Some(Self { id, fields })
     }
 
-    /// The field of this name, if the event has it.
+    /// Returns the field of this name, if the event has it.
     pub fn field(&self, name: &str) -> Option<Field> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, field)| *field)
     }
 }
 
-/// `field:pid_t prev_pid; offset:24; size:4; signed:1;`
+/// Reads `field:pid_t prev_pid; offset:24; size:4; signed:1;`.
 fn field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';');
     let name = parts.next()?.rsplit([' ', '*']).next()?;
@@ -77,7 +77,7 @@ fn field(line: &str) -> Option<(String, Field)> {
 }
 
 impl Field {
-    /// A number of 1 to 8 bytes; `None` where the record is too short, or the field is none.
+    /// Reads a number of 1 to 8 bytes; `None` if the record is too short, or the field no number.
     pub fn number(&self, record: &[u8]) -> Option<i64> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
         let mut word = [0; 8];
@@ -92,7 +92,7 @@ impl Field {
         })
     }
 
-    /// One of the numbers of a field that has so many.
+    /// Reads one of the numbers of a field that has the given number of them.
     pub fn item(&self, record: &[u8], index: usize, of: usize) -> Option<i64> {
         let size = self.size.checked_div(of)?;
         let item = Self {
@@ -103,12 +103,12 @@ impl Field {
         (index < of).then(|| item.number(record))?
     }
 
-    /// What the record has from the field on: of a field without a size, the whole of it.
+    /// Returns the record from the field on: all that is left, for a field without a size.
     pub fn rest<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         record.get(self.offset..)
     }
 
-    /// A text that ends with a zero, or fills the field.
+    /// Reads a text that ends with a zero, or fills the field.
     pub fn text(&self, record: &[u8]) -> Option<String> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
         let text = bytes.split(|byte| *byte == 0).next()?;
@@ -121,12 +121,12 @@ impl Field {
 pub struct Page<'a> {
     /// Each event's moment and record, in the order of time.
     pub events: Vec<(Nanos, &'a [u8])>,
-    /// Whether events were lost before it.
+    /// True if events were lost before the page.
     pub has_lost: bool,
 }
 
 impl<'a> Page<'a> {
-    /// Reads a page; `None` where it is damaged.
+    /// Reads a page; `None` if it is damaged.
     pub fn read(page: &'a [u8]) -> Option<Self> {
         let mut time = word64(page, 0)?;
         let used = word64(page, 8)?;

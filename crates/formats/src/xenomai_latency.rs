@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Xenomai's `latency -h` prints (testsuite/latency/latency.c), and RTAI's port of it.
+//! The output of Xenomai's `latency -h` (testsuite/latency/latency.c), and RTAI's port of it.
 
 use crate::{FormatError, hours_minutes_seconds, thousandths};
 
-/// What it printed.
+/// The results in the output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// Who was woken: `periodic user-mode task`.
+    /// The mode, which names what was woken: `periodic user-mode task`.
     pub mode: String,
     /// The nominal time between two samples, in microseconds.
     pub period_us: u64,
-    /// For how long was measured, in seconds.
+    /// The duration of the measurement, in seconds.
     pub seconds: u64,
-    /// For how long was to be measured (`-T`), in seconds, where that is told.
+    /// The requested duration (`-T`), in seconds, if it is stated.
     pub asked_seconds: Option<u64>,
     /// Periods that were missed.
     pub overruns: u64,
-    /// How often the task left real time by mistake.
+    /// The number of times that the task left real time by mistake.
     pub switches: u64,
-    /// The smallest latency, in nanoseconds; below zero where a timer was set too early.
+    /// The smallest latency, in nanoseconds; below zero if a timer was set too early.
     pub min_ns: i64,
     /// The mean, of the means of each second.
     pub mean_ns: i64,
@@ -26,23 +26,23 @@ pub struct Results {
     pub max_ns: i64,
     /// Counts of the absolute values of all latencies, by the numbers of their bins.
     pub bins: Vec<(u64, u64)>,
-    /// How wide a bin is, in nanoseconds: 1,000, if no command line above says otherwise (`-B`).
+    /// The width of a bin, in nanoseconds: 1,000 unless a command line above says otherwise (`-B`).
     pub bin_ns: u64,
-    /// How many bins there are: 200, if no command line above says otherwise (`-H`).
+    /// The number of bins: 200 unless a command line above says otherwise (`-H`).
     pub size: u64,
 }
 
-/// How each line with the figures of a second begins.
+/// The beginning of each line with the figures of a second.
 const SECOND: &str = "RTD|";
 
-/// Whether this is what it prints.
+/// Returns true if the text is such an output.
 pub fn is_one(text: &str) -> bool {
     let mut lines = text.lines();
     lines.any(|line| line.starts_with(SECOND) || line.starts_with("HSD|"))
 }
 
-/// Reads it; needs the histogram of all samples (`-h`) and the summary at the end. What it says
-/// twice must agree.
+/// Reads the output; needs the histogram of all samples (`-h`) and the summary at the end. Values
+/// that it states twice must agree.
 pub fn read(text: &str) -> Result<Results, FormatError> {
     let mut results = Results {
         bin_ns: 1_000,
@@ -121,7 +121,7 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
     Ok(results)
 }
 
-/// What a command line says of the bins: `latency -h -B 10000 -H 500`.
+/// Reads the options for bins in a command line: `latency -h -B 10000 -H 500`.
 fn command(results: &mut Results, line: &str) {
     let mut words = line.split_whitespace();
     if !words.any(|word| word.rsplit('/').next() == Some("latency")) {
@@ -143,7 +143,7 @@ fn command(results: &mut Results, line: &str) {
     }
 }
 
-/// Holds against each other what it says twice.
+/// Checks values that are stated twice against each other.
 fn check(
     results: &Results,
     counted: Option<(u64, f64)>,
@@ -184,7 +184,7 @@ fn check(
     }
 }
 
-/// `  00:00:01  (periodic user-mode task, 100 us period, priority 99)`.
+/// Reads `  00:00:01  (periodic user-mode task, 100 us period, priority 99)`.
 fn settings(head: &str) -> Option<(String, u64)> {
     let inside = head.split_once('(')?.1;
     let (mode, rest) = inside.split_once(',')?;
@@ -192,7 +192,7 @@ fn settings(head: &str) -> Option<(String, u64)> {
     Some((mode.to_owned(), period.trim().parse().ok()?))
 }
 
-/// `1.175|      2.955|    374.075|      40|     0|    00:01:00/00:01:00`.
+/// Reads `1.175|      2.955|    374.075|      40|     0|    00:01:00/00:01:00`.
 fn summary(results: &mut Results, fields: &[&str]) -> Option<()> {
     let [min, avg, max, overruns, switches, duration] = fields else {
         return None;
@@ -214,7 +214,7 @@ fn summary(results: &mut Results, fields: &[&str]) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// By the source of Xenomai 3: `latency -h -T 2`.
+    /// From the source of Xenomai 3: `latency -h -T 2`.
     const PRINTED: &str = "\
 == Sampling period: 100 us
 == Test mode: periodic user-mode task

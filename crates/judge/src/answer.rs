@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What came of a limit: fit, unfit or undecided, with the reason.
+//! The answer to a limit: fit, unfit or undecided, with the reason.
 
 use std::fmt;
 
 use punctual_model::limit::{Bound, Figure, Limit};
 use punctual_model::{Nanos, RecordingKey};
 
-/// Whether a subject keeps to a limit; the worse, the greater.
+/// The degree to which a subject keeps to a limit; the worse, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fitness {
-    /// It does, with the confidence asked for.
+    /// It keeps to the limit, with the confidence asked for.
     Fit,
-    /// It cannot be told.
+    /// It cannot be decided.
     Undecided,
-    /// It does not.
+    /// It breaks the limit.
     Unfit,
 }
 
 impl Fitness {
-    /// The word for it.
+    /// The fitness as a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fit => "fit",
@@ -37,30 +37,32 @@ impl fmt::Display for Fitness {
 /// The answers to all limits.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// One for each limit, subject and measurement; never none.
+    /// One answer for each limit, subject and measurement; never empty.
     pub answers: Vec<Answer>,
-    /// What is to be known of how runs were counted: copies, which count once.
+    /// Remarks on how runs were counted: copies count once.
     pub remarks: Vec<String>,
-    /// The commands that decide what further runs can decide, one after the other; empty where
-    /// whoever judges knows none.
+    /// The commands that decide what further runs can decide, one after the other; empty if the
+    /// caller knows none.
     pub decide: Vec<String>,
 }
 
 impl Judgement {
-    /// Of all limits: as the worst of them.
+    /// The fitness for all limits: that of the worst answer.
     pub fn fitness(&self) -> Fitness {
         let all = self.answers.iter().map(|answer| answer.fitness);
         all.max().unwrap_or(Fitness::Undecided)
     }
 
-    /// Whether something is undecided that further runs could decide: a gap stays one.
+    /// Returns true if something is undecided that further runs could decide. They cannot close a
+    /// gap.
     pub fn needs_runs(&self) -> bool {
         let open =
             |one: &Answer| one.fitness == Fitness::Undecided && !matches!(one.why, Why::Gap(_));
         self.answers.iter().any(open)
     }
 
-    /// The subjects of which something is undecided that so many further runs decide at best.
+    /// The undecided subjects that further runs can decide, and the number of runs that this takes
+    /// at best.
     pub fn subjects_to_decide(&self) -> (Vec<&str>, usize) {
         let mut found = (Vec::new(), 0);
         for answer in &self.answers {
@@ -78,56 +80,56 @@ impl Judgement {
 pub struct Answer {
     /// The limit.
     pub limit: Limit,
-    /// The subject's name.
+    /// Name of the subject.
     pub subject: String,
-    /// What was measured; without a variant where nothing was.
+    /// The measurement; without a variant if nothing was measured.
     pub key: RecordingKey,
     /// The verdict.
     pub fitness: Fitness,
-    /// Why.
+    /// The reason for the verdict.
     pub why: Why,
-    /// The sample that decided it, or came closest to the limit.
+    /// The sample that decided the verdict, or came closest to the limit.
     pub sample: Option<Decisive>,
-    /// How many independent runs it rests on.
+    /// The number of independent runs that the verdict rests on.
     pub runs: usize,
-    /// How many samples these have.
+    /// The number of samples in these runs.
     pub samples: u64,
-    /// In how long a measured time.
+    /// The measured time of these runs.
     pub time: Nanos,
-    /// How many samples per second above the limit are excluded, at the confidence asked
-    /// for; only of limits of single samples.
+    /// The number of samples per second above the limit that is excluded, at the confidence asked
+    /// for; only for limits of single samples.
     pub excluded: Option<f64>,
-    /// What would decide it, where it is undecided.
+    /// The further evidence that would decide an undecided limit.
     pub more: Option<More>,
 }
 
-/// A sample, and where it is.
+/// A sample and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decisive {
     /// The run's id.
     pub run: String,
     /// The run's seed.
     pub seed: u64,
-    /// Whether another program has measured it, which has no seed.
+    /// True if the run was measured by another program, and so has no seed.
     pub is_imported: bool,
-    /// What it was.
+    /// Value of the sample.
     pub value: Nanos,
-    /// Its number; `None` where samples were only counted.
+    /// Number of the sample; `None` if samples were only counted.
     pub seq: Option<u64>,
-    /// When it was due, counted as its recording does; `None` likewise.
+    /// The time at which it was due, counted as its recording does; `None` likewise.
     pub at: Option<Nanos>,
-    /// Whether it can be explained: its run can be repeated, or the kernel's tracer caught it.
+    /// True if it can be explained: its run can be repeated, or the kernel's tracer caught it.
     pub can_be_explained: bool,
 }
 
-/// Why a verdict is what it is.
+/// The reason for a verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// A sample is above the bound.
     Broken {
         /// The bound.
         bound: Nanos,
-        /// In how many runs.
+        /// The number of runs with such a sample.
         runs_with: u64,
     },
     /// No sample is above the bound.
@@ -137,48 +139,48 @@ pub enum Why {
     },
     /// An aimed sample was later than the limit.
     Reached {
-        /// Of which run.
+        /// The run of the sample.
         run: String,
-        /// Its seed.
+        /// The run's seed.
         seed: u64,
-        /// How late it was.
+        /// The lateness of the sample.
         late: Nanos,
-        /// The function that ran most of what kept it waiting; `None` where that is not known.
+        /// The function that ran for most of its delay; `None` if that is not known.
         function: Option<String>,
     },
     /// No arrival is later than the limit.
     Arrivals {
-        /// How much time was looked at in all runs.
+        /// The time examined in all runs.
         time: Nanos,
-        /// How late the latest of all arrivals is.
+        /// The lateness of the latest of all arrivals.
         worst: Nanos,
-        /// How late the latest aimed sample was; `None` where none was aimed.
+        /// The lateness of the latest aimed sample; `None` if none was aimed.
         reached: Option<Nanos>,
     },
-    /// In the worst run so many periods were missed.
+    /// In the worst run this many periods were missed.
     Missed {
-        /// So many.
+        /// The number of missed periods.
         count: u64,
         /// The run.
         run: String,
     },
-    /// In the worst run the largest sample is so much more than the smallest.
+    /// In the worst run the largest sample exceeds the smallest by this much.
     Jitter {
-        /// So much.
+        /// The difference.
         jitter: Nanos,
         /// The run.
         run: String,
     },
-    /// Samples above a bound come so often.
+    /// Samples above a bound come at this rate.
     Rate {
-        /// How many there were.
+        /// The number of samples.
         count: u64,
-        /// At least so many in the time that the limit names, and at most.
+        /// The least and the most in the time that the limit names.
         per_limit: (f64, f64),
     },
-    /// So many runs keep to the bound.
+    /// This many runs keep to the bound.
     Typical {
-        /// So many.
+        /// The number of these runs.
         within: usize,
         /// The figure of the middle run.
         middle: f64,
@@ -187,25 +189,25 @@ pub enum Why {
     Ratio {
         /// The ratio.
         estimate: f64,
-        /// Its bounds, each at the level; `None` where there are too few runs.
+        /// Its bounds, each at the level; `None` if there are too few runs.
         bounds: Option<(f64, f64)>,
     },
-    /// There is no whole answer.
+    /// There is no complete answer.
     Gap(String),
 }
 
-/// What would decide an undecided limit.
+/// The further evidence that would decide an undecided limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum More {
-    /// At least so many further runs with seeds of their own.
+    /// At least this many further runs with seeds of their own.
     Runs(usize),
-    /// At least so many further runs of a program that knows no seeds.
+    /// At least this many further runs of a program that has no seeds.
     Imports(usize),
-    /// At least so much more measured time without a further sample above the bound.
+    /// At least this much more measured time without a further sample above the bound.
     Time(Nanos),
-    /// What is known of every arrival of each run.
+    /// Knowledge of every arrival of each run.
     Watched {
-        /// Whether samples are to be aimed at the worst of them.
+        /// True if samples must be aimed at the worst arrivals.
         aimed: bool,
     },
     /// A measurement without the gap.
@@ -334,7 +336,7 @@ impl Answer {
         }
     }
 
-    /// The figure that the limit is about, where it is one of runs.
+    /// The figure that the limit is about, if it is one of runs.
     pub fn figure(&self) -> Option<&Figure> {
         use punctual_model::limit::Demand::{Relative, Typical};
         match &self.limit.demand {
@@ -343,8 +345,7 @@ impl Answer {
         }
     }
 
-    /// What is known with which confidence, in one sentence; `None` where nothing is
-    /// excluded.
+    /// The exclusion and its confidence, in one sentence; `None` if nothing is excluded.
     pub fn confidence(&self) -> Option<String> {
         let confidence = confidence(&self.limit);
         let runs = self.runs;
@@ -369,7 +370,7 @@ impl Answer {
     }
 }
 
-/// `1,234,567`.
+/// Formats a number as `1,234,567`.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let parts = digits.as_bytes().rchunks(3).rev();
@@ -377,12 +378,12 @@ fn grouped(number: i64) -> String {
     parts.join(",")
 }
 
-/// In per cent.
+/// The limit's confidence in per cent.
 fn confidence(limit: &Limit) -> f64 {
     (limit.confidence * 1e8).round() / 1e6
 }
 
-/// Whether a value keeps to a bound; and both so turned that lower is better.
+/// Turns a bound and its values so that lower is better.
 pub(crate) fn upright(bound: Bound, values: &[f64]) -> (f64, Vec<f64>) {
     match bound {
         Bound::AtMost(most) => (most, values.to_vec()),

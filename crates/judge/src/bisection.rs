@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where, in a row of candidates, what was fit becomes unfit.
+//! Finds the place in a row of candidates at which fit becomes unfit.
 
 use std::fmt;
 
-/// What is known of a candidate.
+/// The verdict on a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// It is fit.
     Fit,
     /// It is unfit.
     Unfit,
-    /// It cannot be told: it is passed over.
+    /// It is undecided, and passed over.
     Skipped,
 }
 
 impl Known {
-    /// The word for it.
+    /// The verdict as a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fit => "fit",
@@ -31,38 +31,38 @@ impl fmt::Display for Known {
     }
 }
 
-/// What a bisection has come to.
+/// The result of a bisection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The first candidate is not fit, or cannot be told to be.
+    /// The first candidate is not fit, or not known to be.
     GoodIsNot(Known),
-    /// The last candidate is not unfit, or cannot be told to be.
+    /// The last candidate is not unfit, or not known to be.
     BadIsNot(Known),
-    /// These are fit and unfit, and no candidate is between them that could be told.
+    /// The change is between these two, and no candidate between them could be decided.
     Between {
         /// The number of the last candidate that is fit.
         fit: usize,
-        /// The number of the first that is unfit; where it is not the next one, all between
+        /// The number of the first candidate that is unfit. If it is not the next one, all between
         /// were skipped.
         unfit: usize,
     },
 }
 
-/// A search among candidates of which the first is said to be fit, the last to be unfit, and
-/// all others to be fit up to some place and unfit behind it.
+/// A search among candidates. The first is expected to be fit, the last to be unfit, and all others
+/// to be fit up to some place and unfit behind it.
 ///
-/// Both ends are tried first. Then the middle one of those between the last that is fit and
-/// the first that is unfit; none twice.
+/// Both ends are tried first, then each time the middle one of those between the last fit and the
+/// first unfit candidate; none twice.
 #[derive(Clone, Debug)]
 pub struct Bisection {
     known: Vec<Option<Known>>,
 }
 
 impl Bisection {
-    /// Nothing was tried yet.
+    /// Creates a search in which nothing has been tried.
     ///
     /// # Panics
-    /// With fewer than two candidates: there is nothing between.
+    /// If there are fewer than two candidates: there is nothing between.
     pub fn new(candidates: usize) -> Self {
         assert!(candidates >= 2, "a good one and a bad one");
         Self {
@@ -70,14 +70,14 @@ impl Bisection {
         }
     }
 
-    /// How many candidates between the ends are tried at most, where none is skipped.
+    /// The most candidates between the ends that are tried if none is skipped.
     pub fn steps_most(candidates: usize) -> usize {
         // So many places there are at which it can change.
         let places = candidates.saturating_sub(1).max(1);
         places.next_power_of_two().trailing_zeros() as usize
     }
 
-    /// The number of the candidate to be tried; `None` at the end.
+    /// The number of the candidate to try next; `None` at the end.
     pub fn next(&self) -> Option<usize> {
         let last = self.known.len() - 1;
         match (self.known[0], self.known[last]) {
@@ -94,12 +94,12 @@ impl Bisection {
         }
     }
 
-    /// What came of a candidate.
+    /// Records the verdict on a candidate.
     pub fn tell(&mut self, at: usize, known: Known) {
         self.known[at] = Some(known);
     }
 
-    /// What it has come to; `None` while a candidate is to be tried.
+    /// The result; `None` while there is a candidate to try.
     pub fn found(&self) -> Option<Found> {
         if self.next().is_some() {
             return None;
@@ -115,7 +115,7 @@ impl Bisection {
         })
     }
 
-    /// The last that is fit before the first that is unfit.
+    /// The last fit candidate before the first unfit one, and that one.
     pub fn ends(&self) -> (usize, usize) {
         let is = |wanted: Known| move |known: &Option<Known>| *known == Some(wanted);
         let unfit = self.known.iter().position(is(Known::Unfit));
@@ -129,7 +129,8 @@ impl Bisection {
 mod tests {
     use super::*;
 
-    /// Bisects by an answer for each candidate; also how many were tried between the ends.
+    /// Bisects with a given answer for each candidate; also returns the number tried between the
+    /// ends.
     fn bisect(answer: &[Known]) -> (Found, usize) {
         let mut bisection = Bisection::new(answer.len());
         let mut tried = Vec::new();

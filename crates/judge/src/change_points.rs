@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a series of releases changes.
+//! Finds the changes in a series of releases.
 //!
 //! Source: D. S. Matteson and N. A. James, *A nonparametric approach for multiple change point
 //! analysis of multivariate data*, Journal of the American Statistical Association 109 (2014):
-//! energy statistics, hierarchical division, permutation test. Here a release has several runs,
-//! and is never divided; and one release between others may be different by itself, which a
-//! division into two parts does not see.
+//! energy statistics, hierarchical division, permutation test. Here a release has several runs, and
+//! is never divided. A single release between others may also differ by itself, which a division
+//! into two parts does not see.
 
 use std::ops::Range;
 
 use fastrand::Rng;
 
-/// How often runs are shuffled for a test.
+/// The number of times that runs are shuffled for a test.
 const SHUFFLES: u32 = 1_999;
-/// Shuffles are the same at each call.
+/// The seed of the shuffles, which are the same at each call.
 const SEED: u64 = 3;
 
 /// A place where a series changes.
@@ -21,19 +21,20 @@ const SEED: u64 = 3;
 pub struct ChangePoint {
     /// The number of the first release that is different, from 0.
     pub at: usize,
-    /// How often so large a change comes by chance, anywhere in the series.
+    /// The chance of so large a change, anywhere in the series.
     pub p: f64,
 }
 
-/// The changes in a series: each release's figures, one for each run, the oldest release first.
-/// All runs of releases without a change between them are taken for exchangeable. A change is
-/// found where there is none no more often than `level` says. In order of the releases.
+/// The changes in a series, in the order of the releases. The series has each release's figures,
+/// one for each run, the oldest release first. All runs of releases without a change between them
+/// are taken for exchangeable. The chance of finding a change where there is none is at most
+/// `level`.
 ///
 /// Figures above zero are compared by their logarithms, others as they are. A release without
 /// figures changes nothing.
 ///
 /// # Panics
-/// Where a figure is no number.
+/// If a figure is no number.
 pub fn change_points(series: &[Vec<f64>], level: f64) -> Vec<ChangePoint> {
     let figures = || series.iter().flatten();
     assert!(!figures().any(|one| one.is_nan()), "a figure is no number");
@@ -64,9 +65,9 @@ pub fn change_points(series: &[Vec<f64>], level: f64) -> Vec<ChangePoint> {
     found
 }
 
-/// Whether a change at the last release could be found at all, were it ever so large: these are
-/// the releases since the change before it, by their numbers of runs. The chance of the largest
-/// is that all runs of one release of this size come to stand together.
+/// Returns true if a change at the last release could be found at all, however large. `runs` has
+/// the number of runs of each release since the change before it. The chance of the largest change
+/// is that all runs of one release of this size happen to stand together.
 pub fn could_change_last(runs: &[usize], level: f64) -> bool {
     let Some(own) = runs.last().copied().filter(|own| *own > 0) else {
         return false;
@@ -81,13 +82,13 @@ pub fn could_change_last(runs: &[usize], level: f64) -> bool {
     all > own && least.max(1.0 / f64::from(SHUFFLES + 1)) <= level
 }
 
-/// The number of the segment that dividing gives the most energy; `None` where none has any.
+/// The number of the segment whose division gives the most energy; `None` if none has any.
 fn most_energy(segments: &[Segment]) -> Option<usize> {
     let numbers = (0..segments.len()).filter(|number| segments[*number].energy > 0.0);
     numbers.max_by(|one, other| segments[*one].energy.total_cmp(&segments[*other].energy))
 }
 
-/// How often runs that are shuffled within their segments are divided with as much energy.
+/// The chance that runs shuffled within their segments are divided with as much energy.
 fn chance(segments: &[Segment], energy: f64, random: &mut Rng) -> f64 {
     // What is equal but for rounding is as much.
     let energy = energy * (1.0 - 1e-9);
@@ -99,14 +100,14 @@ fn chance(segments: &[Segment], energy: f64, random: &mut Rng) -> f64 {
     f64::from(reached + 1) / f64::from(SHUFFLES + 1)
 }
 
-/// Releases without a change between them, as far as is known.
+/// Releases with no known change between them.
 struct Segment {
     /// The number of its first release.
     from: usize,
     releases: Vec<Vec<f64>>,
-    /// Which of its releases are least like the others.
+    /// The releases that are least like the others.
     different: Range<usize>,
-    /// How much energy there is between both.
+    /// The energy between these and the others.
     energy: f64,
 }
 
@@ -125,8 +126,8 @@ impl Segment {
         }
     }
 
-    /// What is before the releases that are different, these, and what is behind them; none of
-    /// them empty.
+    /// The releases before the different ones, these, and those behind them; empty parts are left
+    /// out.
     fn divided(self) -> Vec<Self> {
         let ends = [
             self.different.start,
@@ -147,7 +148,7 @@ impl Segment {
         parts
     }
 
-    /// The same releases with each other's runs.
+    /// The same releases with their runs shuffled.
     fn shuffled(&self, random: &mut Rng) -> Self {
         let mut runs = self.releases.concat();
         random.shuffle(&mut runs);
@@ -181,7 +182,7 @@ impl Sums {
     }
 }
 
-/// The energy of each division into what is before a release, and it and what is behind it.
+/// The energy of each division before a release, which then belongs to the part behind it.
 /// Sums are kept up to date as one release after another moves to the left part.
 fn halves(releases: &[Vec<f64>]) -> Vec<(Range<usize>, f64)> {
     let (mut left, mut right) = (Vec::new(), releases.concat());
@@ -209,7 +210,7 @@ fn halves(releases: &[Vec<f64>]) -> Vec<(Range<usize>, f64)> {
     found
 }
 
-/// The energy between each release that has others on both sides, and these.
+/// The energy between each inner release and all others.
 fn single(releases: &[Vec<f64>]) -> Vec<(Range<usize>, f64)> {
     let runs = releases.concat();
     let all = sum_within(&runs);
@@ -246,7 +247,7 @@ mod tests {
     use super::*;
     use crate::trials::Share;
 
-    /// Releases with three runs each, as long as their levels but for chance.
+    /// Releases with three runs each, whose durations are their levels apart from chance.
     fn series(levels: &[f64], random: &mut Rng) -> Vec<Vec<f64>> {
         let mut run = |level: &f64| level * (1.0 + 0.1 * random.f64());
         levels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether one subject's runs are lower or higher than another's.
+//! Compares one subject's runs with another's: lower or higher.
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
@@ -10,30 +10,29 @@ use crate::step_down::{Family, adjusted};
 /// The figures of two subjects: one for each run, all of one unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pair {
-    /// Of the subject that is judged.
+    /// The figures of the subject that is judged.
     pub of: Vec<f64>,
-    /// Of the one that it is compared with.
+    /// The figures of the subject that it is compared with.
     pub than: Vec<f64>,
-    /// The runs that both have these figures of, in this order: rows of the same runs are
-    /// judged together.
+    /// The runs that both have these figures of, in this order: rows of the same runs are judged
+    /// together.
     pub runs: Vec<String>,
-    /// Whether both behaved the same to the last sample: their digests are equal.
+    /// True if both behaved the same to the last sample: their digests are equal.
     pub is_identical: bool,
 }
 
-/// What came of it.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// The verdict.
     pub verdict: Verdict,
-    /// How many times the other's figures these are; `None` where one is not above zero.
+    /// The ratio of these figures to the other's; `None` if one is not above zero.
     pub ratio: Option<Interval>,
-    /// How often so large a difference comes by chance, adjusted for all rows; `None` where
-    /// nothing was tested.
+    /// The chance of so large a difference, adjusted for all rows; `None` if nothing was tested.
     pub p: Option<f64>,
 }
 
-/// Whether one subject's figures are lower than another's.
+/// The verdict on one subject's figures against another's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     /// They are lower.
@@ -42,8 +41,8 @@ pub enum Verdict {
     Higher,
     /// They cannot be told apart.
     NotSeparated {
-        /// How many more runs of each side would find the smallest effect worth finding;
-        /// 0 where these would have. `None` where the figures do not tell.
+        /// The number of further runs of each side that would find the smallest effect worth
+        /// finding; 0 if the present ones would have. `None` if the figures do not tell.
         more: Option<u32>,
     },
     /// Both behaved the same to the last sample.
@@ -52,16 +51,16 @@ pub enum Verdict {
     Undecided(TooFewRuns),
 }
 
-/// A ratio and where it may lie.
+/// A ratio and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The ratio itself.
     pub estimate: f64,
-    /// Its lower and its upper bound; `None` where there are too few runs for any.
+    /// Its lower and its upper bound; `None` if there are too few runs for any.
     pub bounds: Option<(f64, f64)>,
 }
 
-/// One comparison by itself: [`compare_rows`] of one row.
+/// A single comparison: [`compare_rows`] of one row.
 pub fn compare(of: &[f64], than: &[f64], rule: &Rule) -> Comparison {
     let row = Pair {
         of: of.to_vec(),
@@ -71,8 +70,8 @@ pub fn compare(of: &[f64], than: &[f64], rule: &Rule) -> Comparison {
     compare_rows(&[row], rule).remove(0)
 }
 
-/// Several comparisons at once: among all of them a difference is found where there is none
-/// no more often than the rule's level says.
+/// Several comparisons at once. The chance that any of them finds a difference where there is none
+/// is no more than the rule's level.
 ///
 /// Each is the exact permutation test of run labels on the rank sum, and p is adjusted by the
 /// permutation of whole runs in all rows at once. The ratio is the median of all quotients of
@@ -83,7 +82,7 @@ pub fn compare(of: &[f64], than: &[f64], rule: &Rule) -> Comparison {
 /// on rank tests* (1963), on logarithms.
 ///
 /// # Panics
-/// Where a figure is no number.
+/// If a figure is not a number.
 pub fn compare_rows(rows: &[Pair], rule: &Rule) -> Vec<Comparison> {
     let sums: Vec<Option<RankSum>> = rows.iter().map(Pair::rank_sum).collect();
     let tested = sums.iter().flatten().count();
@@ -116,7 +115,7 @@ fn families<'a>(rows: &[Pair], sums: &'a [Option<RankSum>]) -> Vec<Family<'a>> {
 }
 
 impl Comparison {
-    /// Whether a difference of so many times is ruled out, either way.
+    /// Returns true if a difference by this factor is ruled out, either way.
     pub fn excludes(&self, effect: f64) -> bool {
         let bounds = self.ratio.and_then(|ratio| ratio.bounds);
         bounds.is_some_and(|(low, high)| low > 1.0 / effect && high < effect)
@@ -133,7 +132,8 @@ impl Comparison {
 }
 
 impl Pair {
-    /// `p` is adjusted for all rows; `share` is the rule of one of them, if each paid for all.
+    /// The result of the comparison. `p` is adjusted for all rows; `share` is the rule for one row
+    /// if each paid for all.
     fn compared(&self, sum: Option<&RankSum>, p: f64, rule: &Rule, share: &Rule) -> Comparison {
         if self.is_identical {
             return Comparison::IDENTICAL;
@@ -175,7 +175,7 @@ impl Pair {
         self.of.iter().chain(&self.than).all(|one| *one > 0.0)
     }
 
-    /// How many times the other's figures these are.
+    /// The ratio of these figures to the other's.
     fn ratio(&self, level: f64) -> Option<Interval> {
         let (of, than) = self.have();
         if !self.is_positive() || of == 0 || than == 0 {
@@ -196,13 +196,13 @@ impl Pair {
         })
     }
 
-    /// How many more runs of each side would find the smallest effect worth finding.
+    /// The number of further runs of each side that would find the smallest effect worth finding.
     ///
-    /// Source: G. E. Noether, *Sample size determination for some common nonparametric
-    /// tests*, Journal of the American Statistical Association 82 (1987); the chance that one
-    /// run is below another is taken from the spread of the logarithms, as if these were
-    /// normal. Where that effect is more than either side's whole range, the sides would be
-    /// apart, and the fewest runs that can tell anything do.
+    /// Source: G. E. Noether, *Sample size determination for some common nonparametric tests*,
+    /// Journal of the American Statistical Association 82 (1987); the chance that one run is below
+    /// another is taken from the spread of the logarithms, as if these were normal. If that effect
+    /// is more than either side's whole range, the sides would be apart, and the fewest runs that
+    /// can tell anything suffice.
     fn more(&self, rule: &Rule) -> Option<u32> {
         let (of, than) = self.have();
         let freedom = (of + than).checked_sub(2).filter(|left| *left > 0)?;
@@ -235,7 +235,7 @@ fn squares_of_logs(figures: &[f64]) -> f64 {
     logs().map(|log| (log - mean).powi(2)).sum()
 }
 
-/// From the smallest logarithm to the largest.
+/// The distance from the smallest logarithm to the largest.
 fn range_of_logs(figures: &[f64]) -> f64 {
     let most = figures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let least = figures.iter().copied().fold(f64::INFINITY, f64::min);

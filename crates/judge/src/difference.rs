@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What two runs with one seed have not in common, sample by sample.
+//! Compares two runs with one seed, sample by sample.
 
 use std::slice;
 
@@ -9,25 +9,25 @@ use punctual_model::{Nanos, Recording, Run, Sample};
 /// A run, and one of its recordings.
 type Found<'a> = (&'a Run, &'a Recording);
 
-/// Where two recordings of one measurement with one seed differ.
+/// The difference between two recordings of one measurement with one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// How many samples both kept.
+    /// The number of samples that both kept.
     pub compared: u64,
-    /// How many of these differ, in value or moment.
+    /// The number of these that differ, in value or time.
     pub differing: u64,
-    /// The first that does, there and here; `None` where no sample that was kept does.
+    /// The first differing sample, there and here; `None` if no kept sample differs.
     pub first: Option<(Sample, Sample)>,
-    /// By how much the middle one of all samples is longer here, the same ones included.
+    /// The median of the differences of all samples, equal ones included: positive if longer here.
     pub middle: Nanos,
-    /// By how much the one is longer, or shorter, that differs most.
+    /// The difference, positive or negative, of the sample that differs most.
     pub most: Nanos,
-    /// How many samples were counted there and here, those that were not kept included.
+    /// The number of samples counted there and here, including those that were not kept.
     pub counts: (u64, u64),
 }
 
 impl Difference {
-    /// What differs; `None` where nothing does, the load's work included.
+    /// Compares two recordings; `None` if they are equal, including the load's work.
     pub fn of(there: Found<'_>, here: Found<'_>) -> Option<Self> {
         if digest_of(there) == digest_of(here) {
             return None;
@@ -54,8 +54,8 @@ impl Difference {
     }
 }
 
-/// Whether two subjects behaved the same in a measurement, to the last sample: in virtual
-/// time, with the same seeds, each run as the other's.
+/// Returns true if two subjects behaved the same in a measurement, to the last sample: in virtual
+/// time, with the same seeds, each run like the other's.
 pub fn is_identical(of: &[Found<'_>], than: &[Found<'_>]) -> bool {
     let digests = |all: &[Found<'_>]| {
         let of_run = |found: &Found<'_>| (found.0.seed, digest_of(*found));
@@ -67,7 +67,7 @@ pub fn is_identical(of: &[Found<'_>], than: &[Found<'_>]) -> bool {
     !of.is_empty() && all.all(|(run, _)| run.is_virtual()) && digests(of) == digests(than)
 }
 
-/// The digest of one recording, with what its load did.
+/// The digest of one recording and its load's work.
 fn digest_of((run, recording): Found<'_>) -> String {
     digest(slice::from_ref(recording), &run.steps, &[])
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What runs hold for one limit: their recordings, figures and gaps.
+//! The evidence of runs for one limit: their recordings, figures and gaps.
 
 use std::collections::BTreeSet;
 
@@ -22,14 +22,14 @@ use crate::subjects::{Measured, Subject};
 /// One subject's recordings of one measurement, run by run.
 #[derive(Debug)]
 pub struct Evidence<'a> {
-    /// The runs that have it.
+    /// The runs that have the measurement.
     pub found: Vec<(&'a Run, &'a Recording)>,
-    /// Why some run is no whole answer: the first such reason.
+    /// The first reason why some run is no complete answer.
     pub gap: Option<String>,
 }
 
 impl<'a> Evidence<'a> {
-    /// What a subject has of a measurement.
+    /// The evidence of a subject for a measurement.
     pub fn of(subject: &Subject<'a>, meant: &Meant) -> Self {
         let of_run = |one: &Measured<'a>| Some((one.run, meant.of(one)?));
         let gap = |one: &Measured<'_>| {
@@ -43,7 +43,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn samples(&self) -> u64 {
         self.found
             .iter()
@@ -57,8 +57,8 @@ impl<'a> Evidence<'a> {
         times.fold(Nanos::ZERO, |sum, time| Nanos(sum.0.saturating_add(time.0)))
     }
 
-    /// How often samples were above a bound: at least, and at most; the two differ where the
-    /// bound falls into a bin of samples that were only counted.
+    /// The occasions of samples above a bound: at least, and at most. The two differ if the bound
+    /// falls into a bin of samples that were only counted.
     pub fn above(&self, bound: Nanos) -> (Occasions, Occasions) {
         let count = |(_, one): &(&Run, &Recording)| (above(one, bound), measured_time(one));
         let counts: Vec<_> = self.found.iter().map(count).collect();
@@ -71,7 +71,7 @@ impl<'a> Evidence<'a> {
         (of(|(least, _)| least), of(|(_, most)| most))
     }
 
-    /// A figure of each run; an error where a run has none.
+    /// The figure of each run; an error if a run has none.
     pub fn figures(&self, figure: &Figure) -> Result<Figures, String> {
         let of_run = |(run, recording): &(&Run, &Recording)| {
             figure_of(run, recording, figure).map_err(|why| format!("{}: {why}", named(run)))
@@ -81,8 +81,8 @@ impl<'a> Evidence<'a> {
         Ok(Figures { low, high })
     }
 
-    /// Why a figure of this is no share of what a reference has of it: `None` where both were
-    /// measured alike; a baseline on the same machine, too.
+    /// The reason why a figure of this is no share of the reference's. `None` if both were measured
+    /// in the same way, and on the same machine if the reference is a baseline.
     pub fn difference(&self, reference: &Self, is_baseline: bool) -> Option<String> {
         let (run, own) = self.found.first()?;
         let (other, theirs) = reference.found.first()?;
@@ -112,12 +112,12 @@ impl<'a> Evidence<'a> {
         ))
     }
 
-    /// Whether all runs that have it were measured by other programs: these have no seeds.
+    /// Returns true if all runs that have it were measured by other programs: these have no seeds.
     pub fn is_imported(&self) -> bool {
         !self.found.is_empty() && self.found.iter().all(|(run, _)| run.is_imported())
     }
 
-    /// Why a figure is not known more closely than it is, and how it would be.
+    /// The reason why a figure is not known more precisely, and the remedy.
     pub fn distribution_gap(&self) -> String {
         let mut all = self.found.iter();
         let gap = all.find_map(|(_, one)| one.distribution_gap());
@@ -125,9 +125,9 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// In real time no two recordings have the same samples: of two runs that have one in common
-/// the other is a copy, whatever else was left out of it. Other programs count few values, and
-/// two files of theirs may well agree.
+/// Keeps each recording once. In real time no two recordings have the same samples: if two runs
+/// share one, the second is a copy, whatever else was left out of it. Other programs count few
+/// values, and two of their files may well agree.
 fn each_once<'a>(
     all: impl Iterator<Item = (&'a Run, &'a Recording)>,
 ) -> Vec<(&'a Run, &'a Recording)> {
@@ -140,16 +140,16 @@ fn each_once<'a>(
     all.filter(|one| is_new(one)).collect()
 }
 
-/// A figure of each run: the least and the most that it may be, where samples were only counted.
+/// A figure of each run: its least and its greatest possible value, if samples were only counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// The least, run by run.
+    /// The least value, run by run.
     pub low: Vec<f64>,
-    /// The most, run by run.
+    /// The greatest value, run by run.
     pub high: Vec<f64>,
 }
 
-/// How a run is named in a reason: with its seed, where it has one.
+/// The name of a run in a reason: with its seed, if it has one.
 pub fn named(run: &Run) -> String {
     if run.is_imported() {
         run.id.clone()
@@ -158,7 +158,7 @@ pub fn named(run: &Run) -> String {
     }
 }
 
-/// How a run ended, in plain words.
+/// The way a run ended, in plain words.
 pub fn fate(run: &Run) -> String {
     let fate = match run.state {
         State::Running => "the run has not ended",
@@ -173,17 +173,17 @@ pub fn fate(run: &Run) -> String {
     }
 }
 
-/// A measurement: of a step, and of what in it.
+/// A measurement: a step, and a recording of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meant {
-    /// Its key, as the first run has it that has it; without a variant where none has.
+    /// Its key, as in the first run that has it; without a variant if none has.
     pub key: RecordingKey,
-    /// How many recordings of the same step and variant come before it.
+    /// The number of recordings of the same step and variant before it.
     pub ordinal: usize,
 }
 
 impl Meant {
-    /// Each recording of a run.
+    /// All recordings of a run.
     pub fn all(run: &Run) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for recording in &run.recordings {
@@ -195,20 +195,20 @@ impl Meant {
         all
     }
 
-    /// What no run has.
+    /// A measurement that no run has.
     pub fn missing(key: RecordingKey) -> Self {
         Self { key, ordinal: 0 }
     }
 
-    /// Whether it is the same of the same step.
+    /// Returns true if both are the same measurement of the same step.
     pub fn is_same(&self, other: &Self) -> bool {
         self.key.step == other.key.step
             && self.key.is_alike(&other.key)
             && self.ordinal == other.ordinal
     }
 
-    /// What a run has of it: of the same step where its plan has the same there, as runs of one
-    /// subject do; of another plan what is called the same.
+    /// The recording that a run has of it. If the run's plan has the same step there, as in runs of
+    /// one subject, it is that step's; under another plan it is the recording of the same name.
     fn of<'a>(&self, one: &Measured<'a>) -> Option<&'a Recording> {
         let run = one.run;
         if self.is_own_step(one) {
@@ -222,7 +222,7 @@ impl Meant {
         all.find(|other| other.key.is_same_measurement(&self.key))
     }
 
-    /// Whether the step of this number is the one that is meant.
+    /// Returns true if the step of this number is the one that is meant.
     fn is_own_step(&self, one: &Measured<'_>) -> bool {
         let key = &self.key;
         match &one.plan {
@@ -235,7 +235,7 @@ impl Meant {
     }
 }
 
-/// Why a run is no whole answer about a measurement.
+/// The reason why a run is no complete answer about a measurement.
 fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     let (run, key) = (one.run, &meant.key);
     if run.state != State::Finished {
@@ -255,8 +255,8 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     of_recording(run, plan, own)
 }
 
-/// Why a run's recording is no whole answer about its kernel: samples are missing, the load did
-/// next to nothing beside it, a hypervisor lay beneath it.
+/// The reason why a run's recording is no complete answer about its kernel: samples are missing,
+/// the load did next to nothing beside it, or a hypervisor lay beneath it.
 pub fn shortcoming(run: &Run, recording: &Recording) -> Option<String> {
     match run.parsed_plan() {
         Ok(plan) => of_recording(run, &plan, recording),
@@ -272,8 +272,8 @@ fn of_recording(run: &Run, plan: &Plan, own: &Recording) -> Option<String> {
         .or_else(|| beyond_the_kernel(run))
 }
 
-/// That nothing is known of the load's work in a step under load, or that there was next to none:
-/// none of its workers counted anything, or took a hundredth of the time.
+/// Reports that a step under load has an unknown or negligible load: none of its workers counted
+/// anything, or took a hundredth of the time.
 fn beside_no_load(run: &Run, plan: &Plan, recording: &Recording) -> Option<String> {
     let step = plan.steps.get(recording.key.step as usize)?;
     let load = &step.load;
@@ -291,7 +291,7 @@ fn beside_no_load(run: &Run, plan: &Plan, recording: &Recording) -> Option<Strin
     did_nothing.then(|| format!("load {load} did next to nothing beside it"))
 }
 
-/// That a recording is not what its step asks for.
+/// Reports that a recording is not what its step asks for.
 fn beside_the_plan(plan: &Plan, recording: &Recording) -> Option<String> {
     if without(Mend::Fewer) {
         return None;
@@ -300,8 +300,8 @@ fn beside_the_plan(plan: &Plan, recording: &Recording) -> Option<String> {
     against_step(&step.params, recording)
 }
 
-/// That the step of a measurement was unsupported. Where it is not known which step was, each
-/// of its probe and load may be it.
+/// Reports that the step of a measurement was unsupported. If it is unknown which step was, any
+/// step of its probe and load may be it.
 fn unsupported(run: &Run, plan: &Plan, is_own: bool, key: &RecordingKey) -> Option<String> {
     let is_it = |absent: &&Unsupported| {
         let step = plan.steps.get(absent.step as usize);
@@ -314,11 +314,12 @@ fn unsupported(run: &Run, plan: &Plan, is_own: bool, key: &RecordingKey) -> Opti
     Some(format!("unsupported: {}", absent.reason))
 }
 
-/// Clock sources that count the kernel's own ticks: no shorter time is told by them.
+/// Clock sources that count the kernel's own ticks: they tell no shorter time.
 const TICKING: [&str; 2] = ["jiffies", "refined-jiffies"];
 
-/// Why a run in real time tells of more than its kernel: a hypervisor, or a clock that ticks. What
-/// was kept to is then no property of the machine; what was not is, whatever the reason.
+/// The reason why a run in real time shows more than its kernel: a hypervisor, or a clock that
+/// ticks. A limit that was kept is then no property of the machine; one that was broken is,
+/// whatever the reason.
 pub fn beyond_the_kernel(run: &Run) -> Option<String> {
     let facts = run.provenance.as_ref().map(|found| &found.facts);
     let facts = facts.filter(|_| !run.is_virtual())?;
@@ -343,7 +344,7 @@ pub fn beyond_the_kernel(run: &Run) -> Option<String> {
         .then(|| format!("measured by the clock source {clock}, which tells no time below a tick"))
 }
 
-/// The CPUs that the plan names for the step and no recording is of.
+/// The CPUs that the plan names for the step and that have no recording.
 fn absent_cpus(run: &Run, plan: &Plan, recording: &Recording) -> Option<String> {
     let step = plan.steps.get(recording.key.step as usize)?;
     let asked = step.params.get("cpus").and_then(Value::as_array)?;
@@ -360,8 +361,7 @@ fn absent_cpus(run: &Run, plan: &Plan, recording: &Recording) -> Option<String> 
     (!absent.is_empty()).then(|| format!("fewer CPUs than asked for: no {}", absent.join(", ")))
 }
 
-/// The time in which a recording's samples were taken; no more than that where it is not
-/// known exactly.
+/// The time in which a recording's samples were taken; a lower bound if it is not known exactly.
 fn measured_time(recording: &Recording) -> Nanos {
     // Missed periods take time only where the moments of all samples say so.
     let missed =
@@ -389,8 +389,8 @@ fn measured_time(recording: &Recording) -> Nanos {
     known.unwrap_or(Nanos::ZERO)
 }
 
-/// The nominal interval, as far as the moments of samples bear it out: two of them are needed,
-/// and a tenth is left for what begins late. Where no moment is known, what the file says.
+/// The nominal interval, as far as the times of samples confirm it: this needs two of them, and
+/// leaves a tenth for a late begin. If no time is known, the interval that the file gives.
 fn nominal(recording: &Recording) -> Option<Nanos> {
     let interval = recording.interval?;
     let kept = recording.samples.iter().last();
@@ -407,7 +407,7 @@ fn nominal(recording: &Recording) -> Option<Nanos> {
     Some(interval.min(Nanos(each.saturating_add(each / 9))))
 }
 
-/// How many samples are above a bound: at least, and at most.
+/// The least and the greatest possible number of samples above a bound.
 fn above(recording: &Recording, bound: Nanos) -> (u64, u64) {
     if recording.max() <= Some(bound) {
         return (0, 0);
@@ -432,7 +432,7 @@ fn above(recording: &Recording, bound: Nanos) -> (u64, u64) {
     (least, bins(&|_, high| high > bound.0))
 }
 
-/// The least and the most that a figure may be.
+/// The least and the greatest possible value of a figure.
 fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<(f64, f64), String> {
     let known = |value: Option<Nanos>| value.map(|value| (value.0 as f64, value.0 as f64));
     let none = || "there is no sample".to_owned();
@@ -460,7 +460,7 @@ fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<(f64, 
     }
 }
 
-/// What the load did, per second of measured time.
+/// The load's work per second of measured time.
 fn work_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<f64, String> {
     let all = run.work(recording);
     let done: f64 = match figure {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How large the largest sample of a longer measurement will be: extreme values, in real time
-//! only. Peaks over a threshold are a generalised Pareto distribution (Pickands 1975), where
-//! samples are independent and alike; where these are not, nothing is told.
+//! Predicts the largest sample of a longer measurement from extreme values, in real time only.
+//! Peaks over a threshold follow a generalised Pareto distribution (Pickands 1975) if samples are
+//! independent and alike; if they are not, there is no prediction.
 //!
 //! Source: S. Coles, *An Introduction to Statistical Modeling of Extreme Values* (2001), 4.3.
 
@@ -10,36 +10,36 @@ use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
 use crate::pareto::{Pareto, ljung_box};
 
-/// Fewer samples above the threshold tell nothing.
+/// The fewest samples above the threshold; fewer tell nothing.
 pub const EXCEEDANCES_MIN: usize = 50;
-/// Of more equal values than this share a density is no description.
+/// The largest share of equal values; beyond it a density is no description.
 const TIES_MAX: f64 = 0.05;
-/// From this shape on the tail has no variance, and a level no useful interval.
+/// The shape from which on the tail has no variance, and a level no useful interval.
 const SHAPE_MAX: f64 = 0.5;
-/// How sure a test must be that samples are not independent, or their tail is another.
+/// The level of the tests for samples that are not independent, or have another tail.
 const LEVEL: f64 = 0.01;
-/// How many lags Ljung and Box's test looks at.
+/// The number of lags in Ljung and Box's test.
 const LAGS: usize = 10;
-/// How many samples of a tail are drawn to tell what is to be expected of one.
+/// The number of tails drawn to find what is to be expected of one.
 const DRAWS: usize = 999;
 
 /// The tail of some samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
-    /// Above this it is described.
+    /// The value above which the tail is described.
     pub threshold: f64,
-    /// How many samples are above.
+    /// The number of samples above it.
     pub exceedances: usize,
-    /// Which share of all that is.
+    /// Their share of all samples.
     pub share: f64,
-    /// What is above, less the threshold.
+    /// The distribution of the excess over the threshold.
     pub pareto: Pareto,
 }
 
-/// The level that is exceeded once in so many samples.
+/// The level that is exceeded once in a number of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReturnLevel {
-    /// In how many.
+    /// The number of samples.
     pub samples: u64,
     /// The level.
     pub level: f64,
@@ -47,58 +47,58 @@ pub struct ReturnLevel {
     pub interval: (f64, f64),
 }
 
-/// Why no level is told.
+/// The reason why there is no level.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum NoExtremes {
-    /// Of virtual time.
+    /// The samples are in virtual time.
     #[error(
         "in virtual time a latency is a discrete function of the phase: its largest value is \
          met or not, and follows no tail"
     )]
     Virtual,
-    /// Not all samples are there, in their order.
+    /// Not all samples are present, in their order.
     #[error("expected all samples in their order, found {kept} of {count}")]
     NotKept {
-        /// How many are.
+        /// The number of samples kept.
         kept: u64,
-        /// Of how many.
+        /// The number of all samples.
         count: u64,
     },
-    /// Too few.
+    /// There are too few.
     #[error(
         "expected {EXCEEDANCES_MIN} samples above the threshold in either half, found {0}: it \
          takes 5,000 samples in all"
     )]
     Few(usize),
-    /// Too many are equal.
+    /// Too many samples are equal.
     #[error("expected at most 5 % equal values above the threshold, found {:.0} %", .0 * 100.0)]
     Ties(f64),
-    /// One depends on another.
+    /// Samples depend on one another.
     #[error("samples above the threshold depend on one another (Ljung and Box: p = {0:.4})")]
     Dependent(f64),
-    /// The tail is none of this kind.
+    /// The tail is not of this kind.
     #[error("the tail is no generalised Pareto distribution (Anderson and Darling: p = {0:.3})")]
     Misfit(f64),
-    /// It is too heavy.
+    /// The tail is too heavy.
     #[error("expected a shape below 0.5, found {0:.2}: the tail is too heavy to tell a level")]
     Heavy(f64),
-    /// What the first half foretells of the second is not so.
+    /// The prediction from the first half is wrong for the second.
     #[error(
         "the first half foretells a maximum of {low:.0} to {high:.0} for the second half, which \
          has {found:.0}: samples are not alike"
     )]
     HeldBack {
-        /// The interval's lower end.
+        /// Lower end of the interval.
         low: f64,
-        /// Its upper end.
+        /// Upper end of the interval.
         high: f64,
-        /// What was found.
+        /// The largest sample found.
         found: f64,
     },
 }
 
-/// The tail of samples in the order of time: of n of them, the largest √n. The first half must
-/// foretell the maximum of the second.
+/// The tail of samples in the order of time: the largest √n of n. The first half must predict the
+/// maximum of the second.
 pub fn tail(values: &[f64]) -> Result<Tail, NoExtremes> {
     let (first, second) = values.split_at(values.len() / 2);
     let half = fitted(first)?;
@@ -161,8 +161,8 @@ fn fitted(values: &[f64]) -> Result<Tail, NoExtremes> {
     })
 }
 
-/// How often Anderson and Darling's statistic of samples of this very distribution is as large
-/// as that of these: each fitted anew, as these were.
+/// The chance that samples of this very distribution, each time fitted anew, have an Anderson and
+/// Darling statistic as large as these have.
 fn misfit(pareto: &Pareto, excesses: &[f64]) -> f64 {
     let found = pareto.anderson_darling(excesses);
     let mut random = Rng::with_seed(1);
@@ -174,8 +174,8 @@ fn misfit(pareto: &Pareto, excesses: &[f64]) -> f64 {
 }
 
 impl Tail {
-    /// Within what the largest of so many further samples is, in 99 of 100 cases: with a tail
-    /// that is as uncertain as this one.
+    /// The range of the largest of this many further samples, in 99 of 100 cases, for a tail as
+    /// uncertain as this one.
     fn foretold_maximum(&self, samples: usize) -> (f64, f64) {
         let expected = samples as f64 * self.share;
         let mut random = Rng::with_seed(2);
@@ -190,7 +190,8 @@ impl Tail {
         (maxima[DRAWS / 200], maxima[DRAWS - 1 - DRAWS / 200])
     }
 
-    /// The level that is exceeded once in so many samples, from these, of which the tail is.
+    /// The level that is exceeded once in `samples` samples; `values` are the ones the tail is
+    /// from.
     pub fn return_level(&self, values: &[f64], samples: u64) -> ReturnLevel {
         let above = values.iter().filter(|value| **value > self.threshold);
         let excesses: Vec<f64> = above.map(|value| value - self.threshold).collect();
@@ -204,7 +205,7 @@ impl Tail {
     }
 }
 
-/// How much twice the logarithm of the likelihood may fall short of its most, at 95 %.
+/// The amount by which twice the log-likelihood may fall short of its maximum, at 95 %.
 fn critical() -> f64 {
     ChiSquared::new(1.0).map_or(f64::INFINITY, |chi| chi.inverse_cdf(0.95))
 }

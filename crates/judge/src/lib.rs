@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts that say how sure they are: pure functions of runs.
+//! Verdicts with a stated confidence: pure functions of runs.
 //!
-//! The *run* (a seed of its own) is the unit everywhere, never the pooled sample: samples of
-//! one run depend on one another. `docs/JUDGE.md` has each rule with its source, and how often
-//! it is wrong.
+//! The *run* (a seed of its own) is the unit everywhere, never the pooled sample: samples of one
+//! run depend on one another. `docs/JUDGE.md` lists each rule with its source and its error rate.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -13,7 +12,7 @@ mod compare;
 mod difference;
 mod evidence;
 mod extremes;
-mod judge;
+mod fitness;
 #[cfg(test)]
 mod made_up;
 mod mends;
@@ -36,7 +35,7 @@ pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};
 pub use evidence::{beyond_the_kernel, fate, shortcoming};
 pub use extremes::{NoExtremes, ReturnLevel, Tail, tail};
-pub use judge::{Baselines, Unanswered, forecast_margin, judge, judge_with};
+pub use fitness::{Baselines, Unanswered, forecast_margin, judge, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
 pub use pareto::Pareto;
 pub use rule::{Rule, TooFewRuns};

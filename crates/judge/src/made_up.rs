@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Made-up sets of evidence of which the truth is known: no verdict may say more than it.
+//! Made-up sets of evidence whose truth is known: no verdict may claim more than the truth.
 //!
 //! A set is a handful of runs of one or two machines and plans, in any order: seeds, copies,
 //! imports, gaps, steps that were interrupted or unsupported, plans that cannot be read, and
-//! forgeries. Each run comes with a card, which says what was really measured. From the cards
-//! alone it is told whether a *fit* is true. What a share is of is such a set, too.
+//! forgeries. Each run comes with a card that records the real measurement. The cards alone decide
+//! whether a *fit* is true. The reference of a share is also such a set.
 //!
-//! `PUNCTUAL_SETS=100000 cargo test --release -p punctual-judge made_up` looks at more sets.
+//! `PUNCTUAL_SETS=100000 cargo test --release -p punctual-judge made_up` tries more sets.
 
 use std::collections::BTreeSet;
 
@@ -20,33 +20,33 @@ use punctual_model::run::{IMPORTED, IMPORTED_TEXT, Run, State};
 use punctual_model::{Fact, Finding, MachineRecord, Nanos, RecordingKey};
 
 use crate::answer::{Answer, Fitness, Judgement};
-use crate::judge::{Baselines, judge};
+use crate::fitness::{Baselines, judge};
 use crate::mends::Mend;
 use crate::mends::tests::taken_out;
 use crate::synthetic;
 
-/// No sample is to be above.
+/// The bound that no sample may exceed.
 const BOUND: i64 = 100_000;
 
-/// What was really measured in one run.
+/// The real measurement of one run.
 #[expect(clippy::struct_excessive_bools, reason = "each spoils a run by itself")]
 #[derive(Clone, Debug)]
 struct Card {
     machine: u32,
     plan: u32,
-    /// Copies have the number of what they are copies of.
+    /// The number of the experiment; a copy has that of its original.
     experiment: u32,
-    /// In virtual time a seed has one outcome.
+    /// The seed: in virtual time it has one outcome.
     seed: u64,
     is_virtual: bool,
     in_hypervisor: bool,
     is_finished: bool,
     is_readable: bool,
-    /// Whether somebody wrote a figure into it.
+    /// True if somebody wrote a figure into it.
     is_forged: bool,
-    /// One for each step of its plan; `None` where it is no whole measurement.
+    /// The samples of each step of its plan; `None` for an incomplete measurement.
     steps: Vec<Option<Vec<i64>>>,
-    /// All samples that there are, whole or not.
+    /// All samples, of complete measurements or not.
     seen: Vec<Vec<i64>>,
 }
 
@@ -56,7 +56,7 @@ struct Made {
     card: Card,
 }
 
-/// What a set is judged by.
+/// The limits that a set is judged by.
 fn limits() -> Vec<Limit> {
     let of = |demand| Limit {
         name: None,
@@ -87,13 +87,13 @@ fn limits() -> Vec<Limit> {
     ]
 }
 
-/// How many samples a step takes, by plan.
+/// The number of samples in a step, by plan.
 const SAMPLES: [usize; 3] = [40, 120, 1];
 
 struct Maker {
     random: Rng,
     experiments: u32,
-    /// Added to each sample: how slow the subject is.
+    /// The slowness of the subject: it is added to each sample.
     slower: i64,
 }
 
@@ -109,7 +109,7 @@ impl Maker {
         values
     }
 
-    /// A run that is whole: of a machine, by a plan.
+    /// A complete run of a machine, by a plan.
     fn whole(
         &mut self,
         machine: u32,
@@ -173,7 +173,7 @@ impl Maker {
         Made { run, card }
     }
 
-    /// A set: mostly sound runs of one machine and plan, and what spoils it.
+    /// A set: mostly sound runs of one machine and plan, with something that spoils it.
     fn set(&mut self) -> Vec<Made> {
         let is_virtual = self.random.u8(..3) > 0;
         let plan = self.random.u32(..3);
@@ -189,7 +189,7 @@ impl Maker {
         set
     }
 
-    /// What a share of a set is of: mostly runs of the same plan, of a faster subject.
+    /// The reference for a share of a set: mostly runs of the same plan, of a faster subject.
     fn baseline(&mut self, set: &[Made]) -> Vec<Made> {
         self.slower = 0;
         let first = &set[0].card;
@@ -327,14 +327,14 @@ impl Maker {
     }
 }
 
-/// What the plan of a file is.
+/// The plan of an imported file.
 const FILE: &str = "step = []";
 
 fn is_file(made: &Made) -> bool {
     made.run.plan == FILE
 }
 
-/// Makes a whole run that of another program: its plan says nothing, its thread has an id.
+/// Turns a whole run into one of another program: its plan says nothing, its thread has an id.
 fn as_file(made: &mut Made) {
     let is_whole = made.card.steps.iter().all(Option::is_some);
     if is_file(made) || !is_whole || !made.card.is_readable {
@@ -366,7 +366,7 @@ fn as_file(made: &mut Made) {
     }
 }
 
-/// The same measurement, as other files have it.
+/// The same measurement in the form of other files.
 fn other_forms(made: &mut Made, forms: u8) -> Vec<Made> {
     as_file(made);
     if !is_file(made) {
@@ -397,7 +397,7 @@ fn other_forms(made: &mut Made, forms: u8) -> Vec<Made> {
     (0..forms).map(form).collect()
 }
 
-/// Takes half of the samples away, and says nothing of it.
+/// Removes half of the samples without any trace.
 fn halve(made: &mut Made, which: usize) {
     let step = which.min(made.card.steps.len() - 1);
     let Some(samples) = made.card.steps[step].take() else {
@@ -418,7 +418,7 @@ fn recording(values: &[i64], step: u32, cpu: i64) -> punctual_model::Recording {
     own
 }
 
-/// Takes evidence away: what is left says that something is missing.
+/// Removes evidence; the rest says that something is missing.
 fn lose(made: &mut Made, how: u8, which: usize) {
     // Of a file nothing says what it should have had.
     let is_unsaid = is_file(made) && matches!(how, 1 | 2);
@@ -469,7 +469,7 @@ fn lose(made: &mut Made, how: u8, which: usize) {
     }
 }
 
-/// Writes another figure into a run than was measured. Each is refused where it is read.
+/// Forges a figure of a run. Each forgery is refused where it is read.
 fn forge(made: &mut Made, how: u8) {
     made.card.is_forged = true;
     let Some(own) = made.run.recordings.first_mut().filter(|own| own.count > 0) else {
@@ -489,7 +489,7 @@ fn forge(made: &mut Made, how: u8) {
     }
 }
 
-/// What a store has of a set: what contradicts itself is refused by whoever reads it.
+/// The runs that a store holds of a set: readers refuse those that contradict themselves.
 fn stored(set: &[Made], is_checked: bool) -> Vec<Made> {
     let is_sound = |one: &&Made| {
         let mut all = one.run.recordings.iter();
@@ -502,7 +502,7 @@ fn runs(set: &[Made]) -> Vec<Run> {
     set.iter().map(|one| one.run.clone()).collect()
 }
 
-/// Why a *fit* is not true; `None` where it is.
+/// The reason why a *fit* is not true; `None` if it is.
 fn is_false(answer: &Answer, set: &[Made], baseline: &[Made]) -> Option<&'static str> {
     let cards: Vec<&Card> = set.iter().map(|one| &one.card).collect();
     let machines: BTreeSet<u32> = cards.iter().map(|card| card.machine).collect();
@@ -542,7 +542,7 @@ fn is_false(answer: &Answer, set: &[Made], baseline: &[Made]) -> Option<&'static
     by_demand(&answer.limit.demand, &values)
 }
 
-/// What independent runs have of a step; an error is why they are no answer.
+/// The samples of independent runs for a step; an error says why they are no answer.
 fn sound<'a>(own: &[&&'a Card], step: usize) -> Result<Vec<&'a Vec<i64>>, &'static str> {
     let first = own[0];
     let mut whole = own
@@ -572,8 +572,8 @@ fn sound<'a>(own: &[&&'a Card], step: usize) -> Result<Vec<&'a Vec<i64>>, &'stat
         .collect())
 }
 
-/// Why one mean is no such share of another, whatever else is: so many pairs are needed that
-/// chance alone seldom orders them so, and the middle one of them keeps to the bound.
+/// The reason why one mean is no such share of another, whatever else holds: it takes enough pairs
+/// that chance alone seldom orders them so, and the middle pair must keep to the bound.
 fn by_share(runs: &[&Vec<i64>], than: &[&Vec<i64>], bound: Bound) -> Option<&'static str> {
     let Bound::AtMost(most) = bound else {
         return Some("no such bound is asked for");
@@ -604,7 +604,7 @@ fn has_two_outcomes(own: &[&&Card]) -> bool {
     seeds.len() < outcomes.len()
 }
 
-/// The same of what was measured in so many independent runs.
+/// The reason why samples of independent runs do not meet a demand.
 fn by_demand(demand: &Demand, runs: &[&Vec<i64>]) -> Option<&'static str> {
     let above = |values: &&Vec<i64>| values.iter().filter(|one| **one > BOUND).count();
     let late: usize = runs.iter().map(above).sum();
@@ -649,7 +649,7 @@ fn by_demand(demand: &Demand, runs: &[&Vec<i64>]) -> Option<&'static str> {
     }
 }
 
-/// Why a judgement as a whole says more than is true.
+/// The reason why a judgement as a whole claims more than the truth.
 fn is_hidden(judgement: &Judgement, set: &[Made]) -> Option<&'static str> {
     if judgement.fitness() != Fitness::Fit {
         return None;
@@ -664,7 +664,7 @@ fn is_hidden(judgement: &Judgement, set: &[Made]) -> Option<&'static str> {
     set.iter().any(late).then_some("a late sample is hidden")
 }
 
-/// All answers, or those of each limit that is no error.
+/// The judgement of all limits; if that is an error, one for each limit that can be judged.
 fn judged(set: &[Made], baseline: &[Made], limits: &[Limit]) -> Vec<Judgement> {
     let baselines = Baselines::from([(None, self::runs(baseline))]);
     let runs = runs(set);
@@ -676,7 +676,7 @@ fn judged(set: &[Made], baseline: &[Made], limits: &[Limit]) -> Vec<Judgement> {
         .collect()
 }
 
-/// What is false in a set's verdicts.
+/// The false statements in a set's verdicts.
 fn falsehoods(set: &[Made], baseline: &[Made], limits: &[Limit]) -> Vec<String> {
     let mut all = Vec::new();
     for judgement in judged(set, baseline, limits) {
@@ -716,14 +716,14 @@ fn maker(seed: u64) -> Maker {
     }
 }
 
-/// A set, and what a share of it is of; `None` where nothing of one of them can be read.
+/// A set and the reference for a share of it; `None` if nothing of one of them can be read.
 fn both(maker: &mut Maker, is_checked: bool) -> Option<(Vec<Made>, Vec<Made>)> {
     let set = stored(&maker.set(), is_checked);
     let baseline = (!set.is_empty()).then(|| stored(&maker.baseline(&set), is_checked))?;
     (!baseline.is_empty()).then_some((set, baseline))
 }
 
-/// Each answer by what it is of, in an order of its own.
+/// Each answer with its subject and limit, in a fixed order.
 fn told(all: &[Judgement]) -> Vec<String> {
     let answers = all.iter().flat_map(|judgement| &judgement.answers);
     let told = answers.map(|one| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules without which runs were once told fit that are not, each by its name: the test on
-//! made-up evidence takes out one after the other, and must find it. Outside of tests all hold.
+//! Rules whose lack once let unfit runs pass as fit, each by its name. The test on made-up evidence
+//! removes one after the other, and must notice. Outside of tests all apply.
 
 /// A rule that was once missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,19 +19,19 @@ pub enum Mend {
     Unreadable,
     /// One sample supports no quantile.
     OneSample,
-    /// What is not what its plan asks for is no whole answer, whatever it says.
+    /// A recording that is not what its plan asks for is no complete answer, whatever it says.
     Fewer,
-    /// A file in another form, or as it was at another moment, is the same measurement.
+    /// A file in another form, or as it was at another time, is the same measurement.
     Forms,
-    /// Files of other programs that were measured otherwise are no runs of one measurement.
+    /// Files of other programs that were measured differently are no runs of one measurement.
     Otherwise,
-    /// A share is of what was measured by the same plan, in the same kind of time.
+    /// A share compares with what was measured by the same plan, in the same kind of time.
     Reference,
-    /// What spoils a baseline's runs is a gap, as in those that are judged.
+    /// Anything that spoils a baseline's runs is a gap, as in those that are judged.
     Baseline,
 }
 
-/// Whether a rule is taken out.
+/// Returns true if a rule is removed.
 #[cfg(not(test))]
 pub const fn without(_: Mend) -> bool {
     false
@@ -54,7 +54,7 @@ pub mod tests {
         OUT.get() == Some(mend)
     }
 
-    /// Takes a rule out of what `work` does.
+    /// Runs `work` with a rule removed.
     pub fn taken_out<T>(mend: Option<Mend>, work: impl FnOnce() -> T) -> T {
         OUT.set(mend);
         let done = work();

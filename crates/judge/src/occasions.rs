@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often something happens in measured time: samples above a bound, missed periods.
+//! The rate of something in measured time: samples above a bound, missed periods.
 
 use punctual_model::Nanos;
 use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF as _, Discrete as _};
@@ -7,51 +7,51 @@ use statrs::distribution::{DiscreteCDF as _, Gamma};
 
 use crate::rank_sum::RankSum;
 
-/// Above this chance that independent occasions are spread so unevenly over runs, they are
-/// taken for independent.
+/// Occasions are taken for independent if the chance that independent ones are spread so unevenly
+/// over runs is above this.
 const EVEN: f64 = 0.1;
 
-/// How often it happened in each run.
+/// The occasions in each run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Occasions {
-    /// For each run: how often, and in what time.
+    /// For each run, the number of occasions and the measured time.
     pub runs: Vec<(u64, Nanos)>,
 }
 
 /// Bounds of a rate, in occasions per second, each at the level asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateBounds {
-    /// At least so often.
+    /// The lowest rate.
     pub lower: f64,
-    /// At most so often.
+    /// The highest rate.
     pub upper: f64,
 }
 
-/// Whether something happens more often here than there.
+/// A comparison of two rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoreOften {
-    /// Whether the first rate is the higher one.
+    /// True if the first rate is the higher one.
     pub is_higher: bool,
-    /// How often rates so far apart come by chance, two-sided.
+    /// The two-sided chance of rates so far apart.
     pub p: f64,
-    /// Whether runs were compared, not occasions, because these come in clusters.
+    /// True if runs were compared instead of occasions, because these come in clusters.
     pub is_by_run: bool,
 }
 
 impl Occasions {
-    /// All of them.
+    /// The number of occasions in all runs.
     pub fn count(&self) -> u64 {
         self.runs.iter().map(|(count, _)| count).sum()
     }
 
-    /// The time in which they happened.
+    /// The measured time of all runs.
     pub fn time(&self) -> Nanos {
         self.runs.iter().fold(Nanos::ZERO, |sum, (_, time)| {
             Nanos(sum.0.saturating_add(time.0))
         })
     }
 
-    /// Pearson's statistic of the counts against rates that are the same in all runs.
+    /// Pearson's statistic of the counts against equal rates in all runs.
     fn unevenness(&self) -> f64 {
         let (count, time) = (self.count() as f64, self.time().as_secs_f64());
         let of_run = |(own, own_time): &(u64, Nanos)| {
@@ -61,7 +61,7 @@ impl Occasions {
         self.runs.iter().map(of_run).sum()
     }
 
-    /// How many occasions come together: 1 where they are as even as chance makes them.
+    /// The number of occasions that come together: 1 if they are as even as chance makes them.
     ///
     /// Source: `McCullagh` and Nelder, *Generalized Linear Models*, 6.2 (the dispersion
     /// of counts).
@@ -73,8 +73,8 @@ impl Occasions {
         }
     }
 
-    /// Whether they come in clusters, as far as these runs tell; one run never tells that
-    /// they do not.
+    /// Returns true if the occasions come in clusters, as far as these runs tell. One run can never
+    /// show that they do not.
     fn is_clustered(&self) -> bool {
         if self.count() < 2 {
             return false;
@@ -85,14 +85,14 @@ impl Occasions {
         even.sf(self.unevenness()) < EVEN
     }
 
-    /// What rates these occasions allow: each bound is wrong with a chance of `level` at
-    /// most. `None` where no time was measured.
+    /// The bounds of the rate that these occasions allow: each bound is wrong with a chance of at
+    /// most `level`. `None` if no time was measured.
     ///
-    /// Source: F. Garwood, *Fiducial limits for the Poisson distribution* (1936); counts and
-    /// times are divided by the size of clusters before.
+    /// Source: F. Garwood, *Fiducial limits for the Poisson distribution* (1936); counts and times
+    /// are first divided by the size of clusters.
     ///
     /// # Panics
-    /// Where `level` is not between 0 and 1.
+    /// If `level` is not between 0 and 1.
     pub fn rate(&self, level: f64) -> Option<RateBounds> {
         let time = self.time().as_secs_f64();
         if time <= 0.0 {
@@ -122,11 +122,11 @@ impl Occasions {
     }
 }
 
-/// Compares two rates; `None` where a side has no time, or none has an occasion.
+/// Compares two rates; `None` if one side has no time, or neither has an occasion.
 ///
-/// Given the sum of both counts, the first is binomial; the p is the middle one (half of the
-/// chance of what was observed). Where occasions come in clusters, the rates of runs are
-/// compared instead, by the permutation of run labels.
+/// Given the sum of both counts, the first is binomial. The p is the middle one (half of the chance
+/// of what was observed). If occasions come in clusters, the rates of runs are compared instead, by
+/// the permutation of run labels.
 ///
 /// Sources: J. Przyborowski and H. Wilenski, *Homogeneity of results in testing samples from
 /// Poisson series* (1940); H. O. Lancaster, *Significance tests in discrete distributions*

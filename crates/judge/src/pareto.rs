@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
-/// A generalised Pareto distribution from 0 on. The shape is positive where the tail is heavy.
+/// A generalised Pareto distribution from 0 on. A positive shape means a heavy tail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pareto {
     /// ξ.
@@ -13,11 +13,11 @@ pub struct Pareto {
     pub scale: f64,
 }
 
-/// Shapes nearer to 0 than this are the exponential distribution's.
+/// Shapes nearer to 0 than this are treated as the exponential distribution's.
 const FLAT: f64 = 1e-9;
 
 impl Pareto {
-    /// The distribution under which these are most likely, which are above 0.
+    /// The distribution under which these excesses, all above 0, are most likely.
     ///
     /// Source: S. D. Grimshaw, *Computing maximum likelihood estimates for the generalized
     /// Pareto distribution* (1993): with τ = ξ/σ, ξ is the mean of ln(1 + τx), so that one
@@ -46,7 +46,7 @@ impl Pareto {
         of(highest(likelihood, low, high))
     }
 
-    /// The logarithm of the likelihood of these.
+    /// The log-likelihood of these excesses.
     pub fn log_likelihood(&self, excesses: &[f64]) -> f64 {
         let Self { shape, scale } = *self;
         if scale <= 0.0 {
@@ -66,7 +66,7 @@ impl Pareto {
         -(excesses.len() as f64 * scale.ln() + excesses.iter().map(one).sum::<f64>())
     }
 
-    /// What is exceeded by this share of all.
+    /// The value that this share of all exceeds.
     pub fn exceeded_by(&self, share: f64) -> f64 {
         if self.shape.abs() < FLAT {
             return -self.scale * share.ln();
@@ -74,7 +74,7 @@ impl Pareto {
         self.scale / self.shape * (share.powf(-self.shape) - 1.0)
     }
 
-    /// The share that exceeds this.
+    /// The share that exceeds this value.
     fn survival(&self, x: f64) -> f64 {
         if self.shape.abs() < FLAT {
             return (-x / self.scale).exp();
@@ -84,7 +84,7 @@ impl Pareto {
             .powf(-1.0 / self.shape)
     }
 
-    /// So many values by chance.
+    /// Draws values by chance.
     pub fn draw(&self, random: &mut Rng, count: usize) -> Vec<f64> {
         let one = |_| self.exceeded_by(1.0 - random.f64());
         (0..count).map(one).collect()
@@ -107,8 +107,9 @@ impl Pareto {
         -count - terms.sum::<f64>() / count
     }
 
-    /// The interval of what is exceeded once in so many, of which the profile of the likelihood
-    /// is at most `critical` / 2 below its most (Coles 2001, 4.3.3). This must be their fit.
+    /// The interval for the value that is exceeded once in `times`: there the profile of the
+    /// likelihood is at most `critical` / 2 below its maximum (Coles 2001, 4.3.3). This must be the
+    /// fit of `excesses`.
     pub fn level_interval(&self, excesses: &[f64], times: f64, critical: f64) -> (f64, f64) {
         let level = self.exceeded_by(1.0 / times);
         let most = self.log_likelihood(excesses);
@@ -128,7 +129,7 @@ impl Pareto {
     }
 }
 
-/// Where from `inside` on, by factors towards `factor`, something ceases to be so.
+/// The place, going from `inside` by factors towards `factor`, at which a condition ceases to hold.
 fn edge(inside: f64, factor: f64, is_within: impl Fn(f64) -> bool) -> f64 {
     let (mut inside, mut outside) = (inside, inside * factor);
     for _ in 0..60 {
@@ -148,8 +149,8 @@ fn edge(inside: f64, factor: f64, is_within: impl Fn(f64) -> bool) -> f64 {
     inside
 }
 
-/// Where a function is highest, which has one summit: by the golden section. Below some value
-/// it may be −∞: of a level below the largest sample, shapes that end before that sample.
+/// Finds the maximum of a function with one summit, by the golden section. Below some value it may
+/// be −∞: for a level below the largest sample, shapes that end before that sample.
 fn highest(of: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     let golden = (5.0_f64.sqrt() - 1.0) / 2.0;
     let (mut left, mut right) = (high - golden * (high - low), low + golden * (high - low));
@@ -168,8 +169,8 @@ fn highest(of: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The chance that independent values show as much correlation with those up to `lags` before
-/// (Ljung and Box 1978).
+/// The chance that independent values correlate as much with those up to `lags` before them (Ljung
+/// and Box 1978).
 pub fn ljung_box(series: &[f64], lags: usize) -> f64 {
     let count = series.len() as f64;
     let mean = series.iter().sum::<f64>() / count;
@@ -225,8 +226,8 @@ mod tests {
         }
     }
 
-    /// Expected: the same likelihood, maximised and cut by scipy's `minimize_scalar` and
-    /// `brentq`, for what is exceeded once in 800.
+    /// Expected: the same likelihood, maximised and cut by scipy's `minimize_scalar` and `brentq`,
+    /// for the value that is exceeded once in 800.
     #[test]
     fn a_levels_interval_is_that_of_the_profile() {
         let values = quantiles(0.2, 10.0);

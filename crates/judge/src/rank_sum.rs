@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rank sum of some runs among all, under every division of the same runs into two sides.
+//! The rank sum of some runs among all, compared with every division of the same runs into two
+//! sides.
 //!
 //! Sources: F. Wilcoxon, *Individual comparisons by ranking methods* (1945); the exact
 //! distribution, also with ties, by the shift algorithm of B. Streitberg and J. Röhmel,
 //! *Exact distributions for permutation and rank tests* (1986).
 
-/// Up to so many runs in all every division counts; above, [`DRAWS`] of them.
+/// The most runs for which every division counts; above it, [`DRAWS`] of them.
 const EXACT_MOST: usize = 100;
-/// Divisions drawn where there are too many runs.
+/// The number of divisions drawn if there are too many runs.
 const DRAWS: u32 = 100_000;
-/// Draws are the same at each call.
+/// The seed of the draws, which are the same at each call.
 const SEED: u64 = 1;
 
-/// Rank sums are doubled, so that ties, which have the mean of their ranks, have whole ones.
+/// A rank sum. It is doubled, so that ties, which have the mean of their ranks, have whole ranks.
 #[derive(Debug)]
 pub struct RankSum {
-    /// The figure of each run, those of the first side first: its logarithm, where all are
-    /// above zero.
+    /// The figure of each run, those of the first side first: its logarithm, if all are above zero.
     figures: Vec<f64>,
     /// The doubled rank of each run, those of the first side first.
     ranks: Vec<usize>,
-    /// How many runs the first side has.
+    /// The number of runs on the first side.
     size: usize,
     /// The mean doubled rank sum of all divisions.
     mean: f64,
@@ -29,7 +29,7 @@ pub struct RankSum {
 }
 
 impl RankSum {
-    /// Of `one` among both. Neither may be empty, nor hold what is no number.
+    /// The rank sum of `one` among both. Neither side may be empty, or hold anything but numbers.
     pub fn of(one: &[f64], other: &[f64]) -> Self {
         let all: Vec<f64> = one.iter().chain(other).copied().collect();
         let ranks = doubled_ranks(&all);
@@ -56,20 +56,20 @@ impl RankSum {
         self.ps[self.observed()]
     }
 
-    /// The p of another division of the same runs: of these, by their numbers, on the first
+    /// The p of another division of the same runs; `chosen` has the numbers of those on the first
     /// side.
     pub fn p_of(&self, chosen: &[usize]) -> f64 {
         self.ps[chosen.iter().map(|run| self.ranks[*run]).sum::<usize>()]
     }
 
-    /// How far apart the two sides are: the distance of their means, in standard deviations
-    /// within the sides. Divisions of one p are told apart by it.
+    /// The distance of the two sides: that of their means, in standard deviations within the sides.
+    /// It tells divisions with the same p apart.
     pub fn apart(&self) -> f64 {
         let own: Vec<usize> = (0..self.size).collect();
         self.apart_of(&own)
     }
 
-    /// The same of another division.
+    /// The distance for another division, as in [`Self::apart`].
     pub fn apart_of(&self, chosen: &[usize]) -> f64 {
         let sums = |runs: &mut dyn Iterator<Item = f64>| {
             runs.fold((0.0, 0.0), |(sum, squares), one| {
@@ -94,12 +94,12 @@ impl RankSum {
         }
     }
 
-    /// How many runs the first side has, and how many both have.
+    /// The number of runs on the first side, and on both.
     pub fn sizes(&self) -> (usize, usize) {
         (self.size, self.ranks.len())
     }
 
-    /// Whether the first side's ranks are below what chance makes them on average.
+    /// Returns true if the first side's ranks are below their average by chance.
     pub fn is_low(&self) -> bool {
         (self.observed() as f64) < self.mean
     }
@@ -109,8 +109,7 @@ impl RankSum {
     }
 }
 
-/// The two-sided p of each sum; of sums that were drawn by chance the observed one is one
-/// more.
+/// The two-sided p of each sum. For sums drawn by chance, the observed one counts as one more.
 fn two_sided(shares: &[f64], draws: Option<u32>) -> Vec<f64> {
     let add = |sum: &mut f64, share: &f64| {
         *sum += share;
@@ -128,8 +127,8 @@ fn two_sided(shares: &[f64], draws: Option<u32>) -> Vec<f64> {
     below.iter().zip(above.iter().rev()).map(p).collect()
 }
 
-/// How many of the smallest of all `one · other` quotients an interval at `level` leaves out
-/// at each end; `None` where it would have no end.
+/// The number of the smallest of all `one · other` quotients that an interval at `level` leaves out
+/// at each end; `None` if it would have no end.
 pub fn quotients_left_out(one: usize, other: usize, level: f64) -> Option<usize> {
     let ranks: Vec<usize> = (1..=one + other).map(|rank| 2 * rank).collect();
     let shares = if ranks.len() <= EXACT_MOST {
@@ -147,7 +146,7 @@ pub fn quotients_left_out(one: usize, other: usize, level: f64) -> Option<usize>
     (0..=one * other).take_while(within).last()
 }
 
-/// The rank of each value, from 1, twice.
+/// Twice the rank of each value; ranks count from 1.
 fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let rank = |value: &f64| {
         let below = values
@@ -185,7 +184,7 @@ fn exact(ranks: &[usize], size: usize) -> Vec<f64> {
     shares
 }
 
-/// The same, estimated from divisions drawn by chance.
+/// Like [`exact`], but estimated from divisions drawn by chance.
 fn drawn(mut ranks: Vec<usize>, size: usize) -> Vec<f64> {
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut shares = vec![0.0; ranks.iter().sum::<usize>() + 1];

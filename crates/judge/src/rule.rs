@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How sure a verdict is to be, and what is worth finding.
+//! The certainty of a verdict, and the effect worth finding.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use statrs::function::factorial::binomial;
 /// The most runs of each side that are ever asked for.
 const RUNS_MOST: u64 = 1_000;
 
-/// How sure a verdict is to be, and what is worth finding.
+/// The certainty of a verdict, and the effect worth finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// How often a difference may be found where there is none: above 0, below 1.
+    /// The chance of finding a difference where there is none: above 0, below 1.
     pub level: f64,
     /// The smallest ratio worth finding, above 1.
     pub effect: f64,
-    /// How often a difference of that ratio is to be found: above 0, below 1.
+    /// The chance of finding a difference of that ratio: above 0, below 1.
     pub power: f64,
 }
 
@@ -31,13 +31,13 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// The confidence in per cent: `95`.
+    /// The confidence in per cent, such as `95`.
     pub fn confidence_percent(&self) -> f64 {
         // Without rounding, 1 − 0.05 is a little less than 0.95.
         ((1.0 - self.level) * 1e8).round() / 1e6
     }
 
-    /// How many runs each side needs at least, for anything to be told.
+    /// The fewest runs that each side needs for any verdict.
     pub fn runs(&self) -> usize {
         TooFewRuns::of((0, 0), self.level).map_or(1, |few| few.needed)
     }
@@ -58,17 +58,17 @@ pub(crate) fn least_p(one: usize, other: usize) -> f64 {
     (2.0 / all).min(1.0)
 }
 
-/// Why nothing can be told: not even runs that are all apart would be enough.
+/// The reason why there is no verdict: not even runs that are all apart would be enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFewRuns {
     /// The runs of the first and of the second side.
     pub have: (usize, usize),
-    /// How many runs each side needs at least.
+    /// The fewest runs that each side needs.
     pub needed: usize,
 }
 
 impl TooFewRuns {
-    /// What `have` runs lack for a comparison at a level; `None` where they suffice.
+    /// The runs that `have` lacks for a comparison at a level; `None` if it suffices.
     pub(crate) fn of(have: (usize, usize), level: f64) -> Option<Self> {
         if have.0 > 0 && have.1 > 0 && least_p(have.0, have.1) <= level {
             return None;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Judging while it is measured: more than one look, at the price of one.
+//! Judges while measuring: more than one look, at the price of one.
 
 use punctual_model::Limit;
 use punctual_model::run::Run;
 
 use crate::answer::{Answer, Fitness, Judgement, Why};
-use crate::judge::{Baselines, Unanswered, judge_with};
+use crate::fitness::{Baselines, Unanswered, judge_with};
 use crate::typical::runs_for_typical;
 
-/// Looks at runs while there come more of them. The first look may be wrong half as often as
-/// a limit allows, each further one half as often as the one before: all together no more
-/// often than the limit allows, whatever is measured.
+/// Looks at runs as more of them arrive. The first look may be wrong half as often as a limit
+/// allows, each further one half as often as the one before: all together no more often than the
+/// limit allows, whatever is measured.
 ///
-/// What a look has decided stands, unless a later sample breaks the limit.
+/// A verdict stands once a look has decided it, unless a later sample breaks the limit.
 ///
-/// Source: K. K. G. Lan and D. L. `DeMets`, *Discrete sequential boundaries for clinical
-/// trials*, Biometrika 70 (1983), with the errors of all looks added up, which needs nothing
-/// to be known of how they depend on one another.
+/// Source: K. K. G. Lan and D. L. `DeMets`, *Discrete sequential boundaries for clinical trials*,
+/// Biometrika 70 (1983), with the errors of all looks added up, so that nothing needs to be known
+/// of how they depend on one another.
 #[derive(Clone, Debug)]
 pub struct Sequential {
     limits: Vec<Limit>,
@@ -28,13 +28,13 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// Nothing was looked at yet.
+    /// Starts before the first look.
     pub fn new(limits: &[Limit], baselines: Baselines) -> Self {
         Self::at_share(limits, baselines, 1.0)
     }
 
-    /// The same at a share of each limit's level: for whoever judges several subjects, and is
-    /// to be wrong in any of them no more often than a limit allows.
+    /// Like [`Self::new`], at a share of each limit's level: for callers that judge several
+    /// subjects, and must be wrong in any of them no more often than a limit allows.
     pub fn at_share(limits: &[Limit], baselines: Baselines, share: f64) -> Self {
         let needed = |limit: &Limit| {
             let by_rule = runs_for_typical(limit.level() * share / 2.0);
@@ -50,14 +50,13 @@ impl Sequential {
         }
     }
 
-    /// How many runs of each subject there are to be at the next look: twice as many as at
-    /// the one before.
+    /// The number of runs of each subject for the next look: twice as many as for the one before.
     pub fn next_runs(&self) -> usize {
         self.first << self.looks
     }
 
-    /// What no further run can change, where that is so of all limits: samples and missed
-    /// periods that break theirs, and gaps. `None` where some limit needs a look.
+    /// The judgement, if no further run can change it for any limit: samples and missed periods
+    /// that break theirs, and gaps. `None` if some limit needs a look.
     pub fn settled(&self, runs: &[Run]) -> Result<Option<Judgement>, Unanswered> {
         let judgement = judge_with(&self.limits, runs, &self.baselines, self.share)?;
         let is_settled = |one: &Answer| is_certain(one) || matches!(one.why, Why::Gap(_));
@@ -65,7 +64,7 @@ impl Sequential {
         Ok(all.then_some(judgement))
     }
 
-    /// Looks at all runs that there are.
+    /// Looks at all runs so far.
     pub fn look(&mut self, runs: &[Run]) -> Result<Judgement, Unanswered> {
         self.looks += 1;
         let share = self.share * 0.5_f64.powi(self.looks as i32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several comparisons at once: what the permutation of whole runs says of all rows together.
+//! Several comparisons at once: the permutation of whole runs over all rows together.
 //!
 //! A run has a figure in each row. If nothing but chance divided the runs into two sides, each
 //! division would be as likely in all rows at once: so the same divisions count in all rows,
@@ -14,29 +14,28 @@ use statrs::function::factorial::binomial;
 
 use crate::rank_sum::RankSum;
 
-/// Up to so many divisions all count; above, as many drawn by chance.
+/// The most divisions that all count; above it, as many are drawn by chance.
 const DIVISIONS: u32 = 100_000;
-/// Draws are the same at each call.
+/// The seed of the draws, which are the same at each call.
 const SEED: u64 = 2;
-/// Divisions of a larger p are not told apart: they decide nothing, and there are many.
+/// The largest p at which divisions are told apart: those above decide nothing, and are many.
 const TOLD_APART: f64 = 0.05;
-/// Two sums of the same shares, added in another order, differ by less.
+/// The most by which two sums of the same shares differ if added in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// The rows of the same runs: these are divided in all of them at once.
+/// Rows of the same runs, which are divided in all of them at once.
 #[derive(Debug)]
 pub struct Family<'a> {
     /// The number of each row among all, and its rank sum.
     pub rows: Vec<(usize, &'a RankSum)>,
 }
 
-/// How unlikely a division is in a row, the least likely first: its p; and of divisions with
-/// the same p, those the sides of which are further apart.
+/// The unlikelihood of a division in a row: its p, and for divisions with the same p, the distance
+/// of their sides. The least likely is first.
 ///
-/// The p of few runs has few values, and in each row two divisions have the smallest. What
-/// parts a planted difference from the two by which a row without any happens to be sorted is
-/// how far apart its sides are. Any order may be taken, as it looks at one division like at
-/// any other.
+/// The p of few runs has few values, and in each row two divisions have the smallest. A planted
+/// difference is told from the two that sort a row without any difference by the distance of its
+/// sides. Any order may be used, because it treats all divisions alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Unlikely {
     p: f64,
@@ -52,7 +51,7 @@ impl Unlikely {
         Self { p, apart }
     }
 
-    /// The one of another division, where it may be less likely than this.
+    /// The unlikelihood of another division, if it may be less likely than this.
     fn of_division(&self, sum: &RankSum, chosen: &[usize]) -> Option<Self> {
         let p = sum.p_of(chosen);
         if p > self.p {
@@ -67,13 +66,13 @@ impl Unlikely {
         other.order(self).is_lt().then_some(other)
     }
 
-    /// The less likely first.
+    /// Orders by unlikelihood, the less likely first.
     fn order(&self, other: &Self) -> Ordering {
         let by_p = self.p.total_cmp(&other.p);
         by_p.then(other.apart.total_cmp(&self.apart))
     }
 
-    /// Whether this is as unlikely as another, or more.
+    /// Returns true if this is as unlikely as another, or more.
     fn is_as(&self, other: &Self) -> bool {
         let is_same = (self.p - other.p).abs() <= other.p * ROUNDING;
         if is_same {
@@ -84,8 +83,8 @@ impl Unlikely {
     }
 }
 
-/// Each row's p, adjusted: where it is at most the level, the difference counts, and among all
-/// rows one is wrong no more often than the level says. Each of `rows` rows is in one family.
+/// Each row's p, adjusted. A difference counts if its p is at most the level, and the chance that
+/// one of all rows is wrong is then no more than the level. Each of `rows` rows is in one family.
 /// Families are divided by themselves; their chances add up, as in Holm's procedure.
 pub fn adjusted(families: &[Family<'_>], rows: usize) -> Vec<f64> {
     let mut observed = vec![Unlikely::NOT; rows];
@@ -110,8 +109,8 @@ pub fn adjusted(families: &[Family<'_>], rows: usize) -> Vec<f64> {
 }
 
 impl Family<'_> {
-    /// To the chance of each row: how often a division makes one of the family's rows that are
-    /// no less likely as unlikely as that row.
+    /// Adds to the chance of each row the share of divisions that make one of the family's rows
+    /// that are no less likely as unlikely as that row.
     fn add_chances(&self, order: &[usize], observed: &[Unlikely], chances: &mut [f64]) {
         let Some((_, first)) = self.rows.first() else {
             return;
@@ -144,15 +143,15 @@ impl Family<'_> {
     }
 }
 
-/// The divisions of some runs into two sides: which of them are on the first.
+/// The divisions of some runs into two sides: the numbers of those on the first.
 enum Divisions {
-    /// Each of them, in the order of a dictionary.
+    /// Every division, in lexicographic order.
     All {
         chosen: Vec<usize>,
         of: usize,
         is_new: bool,
     },
-    /// So many more, drawn by chance.
+    /// As many as are left, drawn by chance.
     Drawn {
         shuffled: Vec<usize>,
         size: usize,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which runs are of one subject, and which of them are independent.
+//! Finds the runs of one subject, and those of them that are independent.
 //!
-//! The same run is the same machine, plan, past, seed and digest. It counts once, however often
-//! it is there, and under whatever name. Another machine is another subject. Another plan beside
-//! it is a gap. Nothing depends on the order in which runs are named.
+//! Two runs are the same if machine, plan, past, seed and digest are the same. The same run counts
+//! once, however often it is present, and under whatever name. Another machine is another subject.
+//! Another plan is a gap. Nothing depends on the order in which runs are named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,44 +17,44 @@ use crate::mends::{Mend, without};
 /// One subject's runs.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
-    /// What it was called when it was measured.
+    /// The name under which it was measured.
     pub called: String,
-    /// Its name; with what tells it from another that is called the same.
+    /// Its name, followed by what tells it from another of the same name.
     pub name: String,
-    /// Its runs, by seed: each independent of the others.
+    /// Its runs, by seed, each independent of the others.
     pub runs: Vec<Measured<'a>>,
-    /// Copies of them: they add nothing, and what is missing in one of them is missing.
+    /// Copies of its runs. They add nothing, but anything missing in a copy counts as missing.
     copies: Vec<Measured<'a>>,
-    /// Why they are no runs of one measurement.
+    /// The reason why they are not runs of one measurement.
     pub gap: Option<String>,
-    /// What is to be known of how they were counted.
+    /// Remarks on how the runs were counted.
     pub remarks: Vec<String>,
 }
 
-/// A run, and what it was told to measure.
+/// A run and its plan.
 #[derive(Clone, Debug)]
 pub struct Measured<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Its plan; an error where it cannot be read.
+    /// The run's plan; an error if it cannot be read.
     pub plan: Result<Plan, String>,
-    /// Its digest, where it has one.
+    /// The run's digest, if it has one.
     digest: Option<String>,
 }
 
-/// Runs that are taken for those of one subject: what of them counts.
+/// The independent runs among those that are taken for runs of one subject.
 #[derive(Clone, Debug)]
 pub struct Independent<'a> {
-    /// Each of them independent of the others, by seed.
+    /// Runs that are independent of each other, by seed.
     pub runs: Vec<&'a Run>,
-    /// Why they are no runs of one subject and one measurement.
+    /// The reason why they are not runs of one subject and one measurement.
     pub gap: Option<String>,
-    /// What is to be known of how they were counted.
+    /// Remarks on how the runs were counted.
     pub remarks: Vec<String>,
 }
 
-/// What counts of runs that are taken for those of one subject: a copy counts once; two
-/// machines, two plans, and two outcomes of one seed are a gap.
+/// Selects the independent runs among those that are taken for runs of one subject. A copy counts
+/// once; two machines, two plans, and two outcomes of one seed are a gap.
 pub fn independent<'a>(runs: &[&'a Run]) -> Independent<'a> {
     let all = subjects_of(runs);
     let mut gap = all.iter().find_map(|one| one.gap.clone());
@@ -118,8 +118,8 @@ fn subjects_of<'a>(runs: &[&'a Run]) -> Vec<Subject<'a>> {
         .collect()
 }
 
-/// Which runs that are called the same were made on two machines, and what tells these apart:
-/// `r1 and r6 are both called rt, and are of two machines: …`. `None` where each name is of one
+/// Names runs that are called the same but were made on two machines, and what tells these apart:
+/// `r1 and r6 are both called rt, and are of two machines: …`. `None` if each name is of one
 /// machine.
 pub fn two_machines(runs: &[Run]) -> Option<String> {
     let mut firsts: BTreeMap<String, (&Run, Identity)> = BTreeMap::new();
@@ -151,18 +151,18 @@ pub fn two_machines(runs: &[Run]) -> Option<String> {
     None
 }
 
-/// Whether it is known on which machine it ran.
+/// Returns true if the machine of the run is known.
 fn is_known(run: &Run) -> bool {
     run.is_virtual() || run.provenance.is_some()
 }
 
-/// What makes two runs runs of one subject: name, value.
+/// The properties, as name and value, that make two runs runs of one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Identity {
     called: String,
-    /// What is known before it is measured.
+    /// Properties known before the measurement.
     asked: Vec<(&'static str, String)>,
-    /// What only the machine itself can tell.
+    /// Properties that only the machine itself can tell.
     read_back: Vec<(&'static str, String)>,
 }
 
@@ -223,7 +223,8 @@ impl Identity {
     }
 }
 
-/// Why it is not known depends on who asks, and is no property of the machine.
+/// The preemption model. The reason why it is unknown depends on the user who asks, and is no
+/// property of the machine.
 fn preemption(found: &Preemption) -> String {
     match found {
         Preemption::Unknown(_) => "unknown".to_owned(),
@@ -231,10 +232,10 @@ fn preemption(found: &Preemption) -> String {
     }
 }
 
-/// What is always said of a subject of which another has the name.
+/// The properties that always distinguish a subject from another of the same name.
 const TOLD: [&str; 4] = ["kernel", "boot", "bench", "time"];
 
-/// Names, each by itself where several are called the same.
+/// Names of the groups, made distinct if several are called the same.
 fn names(groups: &[(Identity, Vec<&Run>)]) -> Vec<String> {
     let name = |(own, _): &(Identity, Vec<&Run>)| {
         let alike: Vec<&Identity> = groups
@@ -266,7 +267,7 @@ fn names(groups: &[(Identity, Vec<&Run>)]) -> Vec<String> {
     groups.iter().map(name).collect()
 }
 
-/// The first digits of a checksum tell it from another.
+/// Shortens a checksum to its first digits, which tell it from another.
 fn short(part: &str, value: &str) -> String {
     if part.ends_with("sha256") {
         return value.chars().take(12).collect();
@@ -275,7 +276,7 @@ fn short(part: &str, value: &str) -> String {
 }
 
 impl<'a> Subject<'a> {
-    /// Whether it has this name, by itself or with what tells it from others.
+    /// Returns true if it has this name, by itself or with what tells it from others.
     pub fn is_called(&self, name: &str) -> bool {
         self.called == name || self.name == name
     }
@@ -344,7 +345,8 @@ impl<'a> Subject<'a> {
         self.runs.iter().chain(&self.copies)
     }
 
-    /// Whether another program's run is one that is there, in another form or at another moment.
+    /// Returns true if another program's run is already there, in another form or from another
+    /// moment.
     fn is_same_import(&mut self, run: &Run) -> bool {
         if without(Mend::Forms) || without(Mend::Copies) {
             return false;
@@ -386,7 +388,7 @@ impl<'a> Subject<'a> {
         });
     }
 
-    /// That they were not told to measure the same.
+    /// Reports that the runs were not asked to measure the same.
     fn other_plan(&self) -> Option<String> {
         if without(Mend::Plan) {
             return None;
@@ -408,7 +410,8 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// That one of them is not what it says: in virtual time one seed has one outcome.
+    /// Reports that one of the runs is not what it claims: in virtual time one seed has one
+    /// outcome.
     fn other_digest(&self) -> Option<String> {
         let mut outcomes: BTreeMap<(u64, Option<u64>), (&Run, &String)> = BTreeMap::new();
         for one in self.runs.iter().filter(|one| one.run.is_virtual()) {
@@ -430,7 +433,7 @@ impl<'a> Subject<'a> {
         None
     }
 
-    /// Seeds draw less where all guests did the same before.
+    /// Remarks that all guests had the same past, so that the seeds vary less.
     fn remark_one_past(&mut self) {
         let past = |one: &Measured<'_>| one.plan.as_ref().ok()?.past;
         let mut all = self
@@ -450,8 +453,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// That two have one seed and one past, which only one of them names: its plan, which is longer
-    /// by that, disturbs the guest, and they are no two draws.
+    /// Reports that two runs have one seed and one past, which only one of them names. The plan
+    /// that names it is longer, which disturbs the guest, and the two are not two draws.
     fn equal_past(&self) -> Option<String> {
         let mut seen: BTreeMap<(u64, u64), (Option<u64>, &Run)> = BTreeMap::new();
         let all = self.runs.iter().filter(|one| one.run.is_virtual());
@@ -466,8 +469,8 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Samples that are the same with another seed are seldom true, nor are the same figures in
-    /// another file.
+    /// Remarks on equal samples with different seeds, which are seldom genuine; likewise on equal
+    /// figures in different files.
     fn remark_equal_seeds(&mut self) {
         let mut seen: BTreeMap<&String, &Run> = BTreeMap::new();
         let mut pairs = BTreeSet::new();
@@ -505,21 +508,21 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What makes two finished runs of one subject one and the same.
+/// The properties that make two finished runs of one subject the same run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Counted {
-    /// In virtual time the seed, the past and the digest.
+    /// In virtual time: the seed, the past and the digest.
     Virtual(u64, u64, String),
-    /// In real time no two runs have the same samples.
+    /// In real time: the digest, since no two runs have the same samples.
     Real(String),
-    /// Files of another program may have the same figures: what else they say tells them apart.
+    /// Files of another program may have the same figures: their other content tells them apart.
     Imported(String),
-    /// Where no event came, the time in which it was looked for is all that there is.
+    /// A run without any event has nothing but the time in which it waited for one.
     Quiet(String, String, Option<String>),
 }
 
 impl Counted {
-    /// `None` where there is no digest: that is no answer, and is not counted.
+    /// `None` if there is no digest: such a run is no answer, and is not counted.
     fn of(run: &Run, past: Option<u64>, digest: Option<&String>) -> Option<Self> {
         let digest = digest?;
         if without(Mend::Copies) && !run.is_virtual() {
@@ -539,7 +542,7 @@ impl Counted {
     }
 }
 
-/// Whether two copies of a run differ in what a verdict reads and no digest covers.
+/// Returns true if two copies of a run differ in what a verdict reads and no digest covers.
 fn says_otherwise(one: &Run, other: &Run) -> bool {
     let work = |run: &Run| -> Vec<(u32, Vec<Work>)> {
         let of_step = run.steps.iter().map(|step| (step.step, step.work.clone()));
@@ -557,7 +560,7 @@ fn has_samples(run: &Run) -> bool {
     run.recordings.iter().any(|one| one.count > 0)
 }
 
-/// `r12` comes after `r9`.
+/// The number in an id, by which `r12` comes after `r9`.
 fn number(id: &str) -> u64 {
     let digits = id.trim_start_matches(|c: char| !c.is_ascii_digit());
     digits.parse().unwrap_or(u64::MAX)
@@ -630,7 +633,7 @@ mod tests {
         assert_eq!(found(&origin), [("rt".to_owned(), 2)]);
     }
 
-    /// A run in real time on a machine; nothing of it is known before it is measured.
+    /// A run in real time on a machine of which nothing is known before the measurement.
     fn real(host: &str, version: Option<&str>, values: &[i64]) -> Run {
         let mut run = synthetic::run("host", 0, values);
         run.machine = MachineRecord::Host(HostMachine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs made by code, of which the truth is known.
+//! Runs made by code, whose truth is known.
 
 use punctual_model::machine::VirtualMachine;
 use punctual_model::record::StepRecord;
@@ -7,11 +7,11 @@ use punctual_model::recording::{Recorder, Recording, Work};
 use punctual_model::run::{Request, Run, State, Subject};
 use punctual_model::{MachineRecord, Nanos, RecordingKey};
 
-/// From one sample to the next.
+/// The time from one sample to the next.
 pub const INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// A finished run in virtual time, in which `timer` took these samples under `stress`, one
-/// each [`INTERVAL`], on `cpu0`; one at least was asked for.
+/// A finished run in virtual time, in which `timer` took these samples under `stress`, one each
+/// [`INTERVAL`], on `cpu0`. Its plan asks for at least one sample.
 pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
     Run {
         id: format!("{subject}-{seed}"),
@@ -63,7 +63,7 @@ pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
     }
 }
 
-/// The load's work, in each of so many steps of such a run.
+/// Gives such a run the load's work in each of `steps` steps.
 #[cfg(test)]
 pub(crate) fn work_in(run: &mut Run, steps: u32) {
     let first = run.steps.remove(0);

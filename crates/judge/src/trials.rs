@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often the rules are wrong, and how often they find what is there: on runs made by
-//! chance, of which the truth is known. `cargo run -p punctual-judge --example trials`
-//! prints the table of `docs/JUDGE.md`.
+//! Measures how often the rules are wrong, and how often they find a real effect, on random runs
+//! whose truth is known. `cargo run -p punctual-judge --example trials` prints the table of
+//! `docs/JUDGE.md`.
 
 use fastrand::Rng;
 use punctual_model::Nanos;
@@ -13,27 +13,27 @@ use crate::occasions::{Occasions, more_often};
 use crate::rule::Rule;
 use crate::typical::{Typical, runs_for_typical, typical};
 
-/// How sure the rules are to be that are tried.
+/// The level of the rules on trial.
 const LEVEL: f64 = 0.05;
-/// The effects that are to be found.
+/// The effects to be found.
 pub const EFFECTS: [f64; 4] = [1.2, 1.5, 2.0, 5.0];
 /// Samples of one run.
 const SAMPLES: usize = 50;
-/// How much one run differs from another as a whole: the standard deviation of logarithms.
+/// The variation from run to run: the standard deviation of logarithms.
 const BETWEEN_RUNS: f64 = 0.15;
 
 /// A rule on trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
-    /// What is judged.
+    /// The rule and its situation.
     pub name: &'static str,
-    /// How often it may be wrong.
+    /// The share of wrong findings that is allowed.
     pub level: f64,
-    /// Whether it found an effect: in runs where the truth is this effect. 1 is none.
+    /// Tries the rule on random runs with this effect (1 is none). True if it finds one.
     finds: fn(&mut Rng, f64) -> bool,
 }
 
-/// So many of so many, with the 95 % interval.
+/// A share with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     /// The share.
@@ -43,7 +43,8 @@ pub struct Share {
 }
 
 impl Trial {
-    /// How often the rule finds an effect of this size; the same for the same seed.
+    /// The share of trials in which the rule finds an effect of this size; the same for the same
+    /// seed.
     pub fn share(&self, effect: f64, trials: u64, seed: u64) -> Share {
         let mut random = Rng::with_seed(seed);
         let found = (0..trials)
@@ -54,7 +55,7 @@ impl Trial {
 }
 
 impl Share {
-    /// So many of so many.
+    /// The share that `count` is of `all`.
     ///
     /// Source: C. J. Clopper and E. S. Pearson, *The use of confidence or fiducial limits
     /// illustrated in the case of the binomial* (1934).
@@ -214,32 +215,32 @@ pub const ALL: &[Trial] = &[
     },
 ];
 
-/// Samples of which the tail is known.
+/// Samples whose tail is known.
 #[derive(Clone, Copy, Debug)]
 pub struct TailTrial {
-    /// What they are.
+    /// Description of the samples.
     pub name: &'static str,
-    /// One after another.
+    /// Draws samples, one after another.
     draw: fn(&mut Rng, usize) -> Vec<f64>,
-    /// What this share of them exceeds; `None` of samples whose tail is not to be told.
+    /// The value that this share of them exceeds; `None` for samples whose tail must be refused.
     exceeded_by: Option<fn(f64) -> f64>,
 }
 
-/// What came of trials of a tail.
+/// The results of trials of a tail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailShares {
-    /// How often it was refused to tell anything.
+    /// The share of trials in which the tail was refused.
     pub refused: Share,
-    /// Where it was told: how often the interval had the level of as many samples, and of ten
-    /// times as many, in it. `None` where there is no truth, or nothing was told.
+    /// Among the others, the shares in which the interval contained the level of as many samples,
+    /// and of ten times as many. `None` if there is no truth, or every trial was refused.
     pub contained: Option<[Share; 2]>,
 }
 
-/// Samples of one trial of a tail: the tail is the largest hundred.
+/// Samples in one trial of a tail: the tail is the largest hundred.
 const TAIL_SAMPLES: usize = 10_000;
 
 impl TailTrial {
-    /// The same for the same seed.
+    /// Runs the trials; the result is the same for the same seed.
     pub fn shares(&self, trials: u64, seed: u64) -> TailShares {
         let mut random = Rng::with_seed(seed);
         let (mut told, mut contained) = (0, [0; 2]);
@@ -263,7 +264,7 @@ impl TailTrial {
     }
 }
 
-/// Independent samples, each of which a share between 0 and 1 exceeds.
+/// Independent samples, drawn as the values that a random share between 0 and 1 exceeds.
 fn independent(random: &mut Rng, count: usize, exceeded_by: fn(f64) -> f64) -> Vec<f64> {
     (0..count)
         .map(|_| exceeded_by(1.0 - random.f64()))
@@ -290,7 +291,7 @@ fn heaviest_tail(share: f64) -> f64 {
     1.0 / share - 1.0
 }
 
-/// All tails: those that are to be told, and those that are to be refused.
+/// All tails: those that must be described, and those that must be refused.
 pub const TAILS: &[TailTrial] = &[
     TailTrial {
         name: "exponential",
@@ -361,7 +362,7 @@ fn is_found(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Lower | Verdict::Higher)
 }
 
-/// Whether a difference is found in one of these rows, the first so many left out.
+/// Returns true if a difference is found in one of these rows, without the first `left_out`.
 fn is_any_found(rows: &[Pair], left_out: usize) -> bool {
     let found = compare_rows(rows, &rule(LEVEL));
     found[left_out..].iter().any(|one| is_found(one.verdict))
@@ -371,7 +372,7 @@ fn is_separated(pair: &Pair) -> bool {
     is_found(compare(&pair.of, &pair.than, &rule(LEVEL)).verdict)
 }
 
-/// Two subjects with so many runs each; the first takes `effect` times as long.
+/// Two subjects with this many runs each; the first takes `effect` times as long.
 fn pair(random: &mut Rng, effect: f64, runs: usize) -> Pair {
     Pair {
         of: figures(random, effect, runs),
@@ -380,8 +381,8 @@ fn pair(random: &mut Rng, effect: f64, runs: usize) -> Pair {
     }
 }
 
-/// The worst case of each of some runs. The samples of one run depend on each other: each is
-/// half the one before, and all share the run's factor.
+/// The worst case of each of some runs. The samples of one run depend on each other: half of each
+/// sample is carried over to the next, and all share the run's factor.
 fn figures(random: &mut Rng, scale: f64, runs: usize) -> Vec<f64> {
     let worst = |_| {
         let (mut sample, mut worst) = (0.0, 0.0_f64);
@@ -394,8 +395,8 @@ fn figures(random: &mut Rng, scale: f64, runs: usize) -> Vec<f64> {
     (0..runs).map(worst).collect()
 }
 
-/// Median, p99 and worst of some measurements of two subjects, so many runs of each; in the
-/// first of them the first subject takes `effect` times as long.
+/// Median, p99 and worst of some measurements of two subjects, with this many runs of each; in the
+/// first measurement the first subject takes `effect` times as long.
 fn gate(random: &mut Rng, effect: f64, rows: usize, runs: usize) -> Vec<Pair> {
     let row = |number: usize| {
         let scale = if number == 0 { effect } else { 1.0 };
@@ -412,7 +413,7 @@ fn gate(random: &mut Rng, effect: f64, rows: usize, runs: usize) -> Vec<Pair> {
     (0..rows).flat_map(row).collect()
 }
 
-/// Median, p99 and worst of the samples of a run, as those of [`figures`] are made.
+/// Median, p99 and worst of the samples of a run, which are made as in [`figures`].
 fn three_figures(random: &mut Rng, scale: f64) -> [f64; 3] {
     let scale = scale * (BETWEEN_RUNS * normal(random)).exp();
     let mut samples: Vec<f64> = Vec::with_capacity(2 * SAMPLES);
@@ -429,8 +430,8 @@ fn three_figures(random: &mut Rng, scale: f64) -> [f64; 3] {
     ]
 }
 
-/// The bound that the typical run is below by the effect. The median of what [`figures`]
-/// makes was found by four million runs.
+/// The bound that the typical run is below by the effect. The median of what [`figures`] makes was
+/// found from four million runs.
 fn bound(effect: f64) -> f64 {
     MEDIAN * effect
 }
@@ -438,7 +439,7 @@ fn bound(effect: f64) -> f64 {
 /// See [`bound`].
 const MEDIAN: f64 = 5.350;
 
-/// Ten runs of one second with bursts at a rate, each of so many events.
+/// Ten runs of one second with bursts at a rate, each burst of this many events.
 fn occasions(random: &mut Rng, bursts_per_second: f64, burst: u64) -> Occasions {
     let run = |_| {
         let (mut at, mut count) = (0.0, 0);
@@ -455,7 +456,7 @@ fn occasions(random: &mut Rng, bursts_per_second: f64, burst: u64) -> Occasions 
     }
 }
 
-/// Whether two events per second are excluded.
+/// Returns true if two events per second are excluded.
 fn rarer(occasions: &Occasions) -> bool {
     occasions.rate(LEVEL).is_some_and(|rate| rate.upper < 2.0)
 }
@@ -464,7 +465,7 @@ fn exponential(random: &mut Rng) -> f64 {
     -(1.0 - random.f64()).ln()
 }
 
-/// Box and Muller.
+/// A normally distributed number, by Box and Muller.
 fn normal(random: &mut Rng) -> f64 {
     (2.0 * exponential(random)).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
 }
@@ -473,8 +474,8 @@ fn normal(random: &mut Rng) -> f64 {
 mod tests {
     use super::*;
 
-    /// A short form of the table: no rule is wrong more often than its level, and the larger
-    /// the effect, the more often it is found.
+    /// A short form of the table: no rule is wrong more often than its level allows, and a larger
+    /// effect is found more often.
     #[test]
     fn no_rule_is_wrong_more_often_than_it_says() {
         for trial in ALL {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the typical run keeps to a bound.
+//! Decides whether the typical run keeps to a bound.
 
 use statrs::distribution::{Binomial, DiscreteCDF as _};
 
 /// The most runs that are ever asked for.
 const RUNS_MOST: usize = 1_000;
 
-/// Whether the typical (median) run keeps to a bound.
+/// The position of the typical (median) run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typical {
     /// It is at the bound or below.
     Within,
     /// It is above.
     Above,
-    /// It cannot be told.
+    /// It is undecided.
     Undecided {
-        /// How many more runs tell it, if they all are where most of these are.
+        /// The number of further runs that decide it, if they all are where most of these are.
         more: usize,
     },
 }
@@ -39,13 +39,13 @@ pub fn typical(figures: &[f64], bound: f64, level: f64) -> Typical {
     Typical::Undecided { more }
 }
 
-/// How many runs that all keep to a bound show that the typical one does.
+/// The number of runs that, if all keep to a bound, show that the typical one does.
 pub fn runs_for_typical(level: f64) -> usize {
     let is_told = |runs: &usize| chance(*runs, *runs) <= level;
     (1..RUNS_MOST).find(is_told).unwrap_or(RUNS_MOST)
 }
 
-/// How often at least `count` of `all` tosses of a coin are heads.
+/// The chance that at least `count` of `all` tosses of a coin are heads.
 fn chance(all: usize, count: usize) -> f64 {
     if count == 0 {
         return 1.0;

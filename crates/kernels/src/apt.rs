@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels from Debian packages: found, downloaded, verified, unpacked, never installed.
 //!
-//! apt itself has verified the signature of its index; the package must have the SHA-256
-//! that this index gives.
+//! apt itself has verified the signature of its index; the package must have the SHA-256 in this
+//! index.
 
 mod lists;
 mod unpack;
@@ -19,27 +19,27 @@ use crate::id::KernelId;
 pub(crate) use lists::Lists;
 pub(super) use unpack::{Unpacked, Wanted, unpack, unpack_file, unpack_modules};
 
-/// Why a package cannot be had.
+/// The reason why a package is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum AptError {
-    /// One of apt's or dpkg's programs is not here.
+    /// One of the programs of apt or dpkg is missing.
     #[error(
         "expected the program {0}, found none: fetching kernels needs Debian or a distribution made of it; elsewhere, add a kernel of your own"
     )]
     NoProgram(&'static str),
-    /// The package lists have nothing that fits.
+    /// The package lists have no matching package.
     #[error(
         "expected a package that matches {0} in apt's lists, found none: run `apt-get update` as root, or add a kernel of your own"
     )]
     NoPackage(String),
-    /// The package lists have other versions only.
+    /// The package lists have only other versions.
     #[error(
         "{id}: expected that version in apt's lists, which have {known}: name one of these, or get the package (older ones are kept by snapshot.debian.org) and add it as your own"
     )]
     NoVersion {
         /// The kernel's id, with the version.
         id: String,
-        /// The versions that there are, newest first.
+        /// The available versions, newest first.
         known: String,
     },
     /// Other releases of Debian cannot be verified.
@@ -50,35 +50,35 @@ pub enum AptError {
     /// A program failed.
     #[error("{program} failed ({status}): {stderr}: {advice}")]
     Failed {
-        /// Which.
+        /// The program.
         program: &'static str,
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
-        /// What it said, on one line.
+        /// Its error output, on one line.
         stderr: String,
-        /// What to do.
+        /// Advice to the user.
         advice: &'static str,
     },
-    /// What came is not what the index promised.
+    /// The downloaded file differs from the one in the index.
     #[error(
         "{package}: expected sha256 {expected}, as apt's index says, found {found}: run `apt-get update` as root and try again"
     )]
     Checksum {
         /// The package.
         package: String,
-        /// What the signed index says.
+        /// The checksum in the signed index.
         expected: String,
-        /// What was downloaded.
+        /// The checksum of the downloaded file.
         found: String,
     },
-    /// The package has no kernel in it.
+    /// The package contains no kernel.
     #[error(
         "{package}: expected a kernel's image and configuration in the package, found no {missing}: the pattern in kernels/*.toml matches a package of another kind"
     )]
     NoImage {
         /// The package.
         package: String,
-        /// What it lacks.
+        /// The missing part.
         missing: &'static str,
     },
     /// Files cannot be read or written.
@@ -87,7 +87,7 @@ pub enum AptError {
 }
 
 impl AptError {
-    /// Whether an index names a file that the archive does not have (any more, or yet).
+    /// Returns true if an index names a file that the archive does not have (any more, or yet).
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Failed { stderr, .. } if stderr.contains("404  Not Found"))
     }
@@ -95,7 +95,7 @@ impl AptError {
 
 const UPDATE: &str = "run `apt-get update` as root and try again";
 
-/// A package that can be downloaded.
+/// A package available for download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) package: String,
@@ -104,13 +104,13 @@ pub(super) struct Candidate {
     pub(super) size: u64,
 }
 
-/// Finds the packages that match a pattern and can be downloaded: of the version that `id` is
-/// pinned to, or of all, the newest first. Never none.
+/// Finds the packages that match a pattern and can be downloaded, newest first: those of the
+/// version to which `id` is pinned, or all. The result is never empty.
 pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Vec<Candidate>, AptError> {
     choose(all(lists, pattern)?, id)
 }
 
-/// The packages of all versions that match a pattern and can be downloaded, the oldest first.
+/// The packages of all versions that match a pattern and can be downloaded, oldest first.
 pub(super) fn releases(lists: &Lists, pattern: &str) -> Result<Vec<Candidate>, AptError> {
     let mut all = all(lists, pattern)?;
     all.sort_by(|a, b| version::compare(&a.version, &b.version));
@@ -146,7 +146,7 @@ pub(super) fn resolve_name(lists: &Lists, name: &str) -> Result<Candidate, AptEr
     Ok(resolve(lists, &format!("^{escaped}$"), "any")?.swap_remove(0))
 }
 
-/// The candidates that fit an id, the newest first; never none.
+/// The candidates that fit an id, newest first; never empty.
 fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Vec<Candidate>, AptError> {
     candidates.sort_by(|a, b| version::compare(&b.version, &a.version));
     let known: Vec<&str> = candidates.iter().map(|one| &*one.version).collect();
@@ -159,7 +159,7 @@ fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Vec<Candidate>, Ap
     Ok(candidates)
 }
 
-/// The package and the version that would be fetched, by what `apt-cache` printed.
+/// The package and the version that would be fetched, from the output of `apt-cache`.
 pub fn choose_in(search: &str, show: &str, id: &str) -> Result<(String, String), AptError> {
     let chosen = choose(candidates(&parse_names(search), show), id)?.swap_remove(0);
     Ok((chosen.package, chosen.version))
@@ -174,9 +174,9 @@ fn parse_names(search: &str) -> Vec<String> {
         .collect()
 }
 
-/// Which of the named packages can be downloaded, by the output of `apt-cache show`.
+/// The named packages that can be downloaded, from the output of `apt-cache show`.
 ///
-/// Names without a candidate are not shown, and what is merely installed is shown without a
+/// Names without a candidate are not shown, and a package that is only installed is shown without a
 /// file name: neither can be downloaded.
 fn candidates(names: &[String], show: &str) -> Vec<Candidate> {
     show.split("\n\n")
@@ -305,7 +305,7 @@ linux-image-6.12.120+deb12-amd64-unsigned - Linux 6.12 for 64-bit PCs
 linux-image-6.12.121+deb12-amd64-unsigned - Linux 6.12 for 64-bit PCs
 ";
 
-    /// 6.12.120 has no candidate and is not shown; 6.12.121 is merely installed.
+    /// Output in which 6.12.120 has no candidate and is not shown, and 6.12.121 is only installed.
     const SHOW: &str = "\
 Package: linux-image-6.12.99+deb12-amd64-unsigned
 Source: linux-6.12

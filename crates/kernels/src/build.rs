@@ -11,12 +11,12 @@
 //! ROOT/ccache/                             for `ccache`, where it is installed
 //! ```
 //!
-//! ROOT is `CACHE/build`, or `/var/cache/punctual/build` where root's cache is closed to the
-//! [`Worker`], who has no privileges and does all of it.
+//! ROOT is `CACHE/build`, or `/var/cache/punctual/build` if root's cache is closed to the
+//! [`Worker`], which has no privileges and does all the work.
 //!
-//! What was built is told by the source's identity and the final configuration, which has the
-//! versions of compiler and linker in it. Their digest is the kernel's *key*; it is a part of
-//! the kernel's release, so two kernels have one release only if they are the same.
+//! A build is identified by the source's identity and the final configuration, which contains the
+//! versions of compiler and linker. Their digest is the kernel's *key*. It is a part of the
+//! kernel's release, so two kernels have one release only if they are the same.
 
 mod checkout;
 mod config;
@@ -50,27 +50,27 @@ pub use error::BuildError;
 pub use setting::{Setting, SettingError};
 pub use tags::{Tag, line_name, tags};
 
-/// What is to be built.
+/// An order for a build.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// A directory, or a package of Debian's such as `linux-source-6.12`, perhaps with
-    /// `@VERSION`.
+    /// A directory, or a Debian package such as `linux-source-6.12`, perhaps with `@VERSION`.
     pub source: String,
-    /// Whose configuration it starts from: a kernel of the catalog, or a file.
+    /// The configuration to start from: that of a kernel in the catalog, or a file.
     pub config: String,
-    /// Options that are set in it.
+    /// Options to set in it.
     pub settings: Vec<Setting>,
-    /// Whether it has all drivers of its configuration, and not only those of the virtual bench.
+    /// True if it gets all drivers of its configuration, not only those of the virtual bench.
     pub is_full: bool,
-    /// How many compilers run side by side.
+    /// The number of compilers that run side by side.
     pub jobs: usize,
-    /// What it is to be called; `built-KEY` where nobody says.
+    /// The id for the kernel; `None` for `built-KEY`.
     pub id: Option<String>,
-    /// Whether it takes the place of another kernel of this id.
+    /// True if it replaces another kernel with this id.
     pub replace: bool,
-    /// What the source must be: that of another kernel, with which this one is compared.
+    /// The required identity of the source: that of another kernel, with which this one is
+    /// compared.
     pub identity: Option<String>,
-    /// The tag that is built, where the source is a repository and not its work tree.
+    /// The tag to build, if the source is a repository rather than its work tree.
     pub tag: Option<Tag>,
 }
 
@@ -79,24 +79,24 @@ pub struct Order {
 pub struct Built {
     /// The kernel.
     pub kernel: Kernel,
-    /// Whether it was there already.
+    /// True if it was there already.
     pub was_there: bool,
-    /// How it came about.
+    /// The record of its build.
     pub record: BuildRecord,
 }
 
-/// `[build]` in `kernel.toml`: how a kernel came about.
+/// The table `[build]` in `kernel.toml`: the record of a kernel's build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildRecord {
-    /// What tells it from others: SHA-256 of source and configuration.
+    /// The identity of the build: SHA-256 of source and configuration.
     pub key: String,
-    /// The source as the user named it; a directory by its whole path.
+    /// The source as the user named it; a directory by its absolute path.
     pub source: String,
-    /// What the source was: a version, a commit.
+    /// A description of the source: a version, a commit.
     pub described: String,
     /// The source's digest.
     pub identity: String,
-    /// Whose configuration it started from.
+    /// The kernel or file whose configuration it started from.
     pub config: String,
     /// The options that were set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -107,16 +107,16 @@ pub struct BuildRecord {
     pub directory: String,
     /// The digest of the sources of Punctual's modules that were built with it.
     pub kmod: String,
-    /// Of a tag, what tells without its files that it need not be built again: the source's
-    /// identity, the configuration that it started from, and the compiler.
+    /// For a tag, the digest that shows without its files that it need not be built again. It
+    /// covers the source's identity, the configuration to start from, and the compiler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
-    /// Why these could not be built.
+    /// The reason why these could not be built.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_modules: Option<String>,
 }
 
-/// What a build has made.
+/// The files that a build has made.
 pub(crate) struct Product {
     pub(crate) image: Vec<u8>,
     pub(crate) config: String,
@@ -125,15 +125,14 @@ pub(crate) struct Product {
     pub(crate) record: BuildRecord,
 }
 
-/// How many digits of the key are in names.
+/// The number of digits of the key in names.
 const KEY_DIGITS: usize = 12;
 
-/// Builds a kernel, unless one of the same source and configuration is in the catalog.
+/// Builds a kernel, unless the catalog has one of the same source and configuration.
 ///
-/// Where `cancel` is set it ends; called again, it goes on where it was.
+/// Stops if `cancel` is set; a second call goes on from there.
 ///
-/// # Errors
-/// What is wrong with the order, the machine or the source; see [`BuildError`].
+/// For a fault in the order, the machine or the source; see [`BuildError`].
 pub fn build(
     catalog: &Catalog,
     order: &Order,
@@ -169,7 +168,7 @@ pub fn build(
     work.build(&checkout.tree, path.display().to_string(), progress)
 }
 
-/// An order, and all that it takes.
+/// An order, with everything that it takes.
 struct Work<'a> {
     catalog: &'a Catalog,
     order: &'a Order,
@@ -180,7 +179,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The source as it is.
+    /// The source in its present state.
     fn source(&self, progress: &mut dyn FnMut(&str)) -> Result<SourceTree, BuildError> {
         let (order, cache) = (self.order, self.catalog.cache());
         let tree = source::find(&order.source, &self.root, cache, self.worker, progress)?;
@@ -192,7 +191,7 @@ impl Work<'_> {
         Ok(tree)
     }
 
-    /// The kernel of a tag, where it is in the catalog: its files are not needed for that.
+    /// The kernel of a tag, if it is in the catalog: its files are not needed for that.
     fn of_tag(&self, tag: &Tag, source_path: &Path) -> Result<Option<Built>, BuildError> {
         let Some(id) = &self.order.id else {
             return Ok(None);
@@ -221,7 +220,7 @@ impl Work<'_> {
         }))
     }
 
-    /// What a build begins with.
+    /// The digest of the inputs of a build.
     fn recipe(&self, identity: &str) -> Result<String, BuildError> {
         let settings = &self.order.settings;
         let config = self.base.config.clone().with(settings).text(settings);
@@ -230,7 +229,7 @@ impl Work<'_> {
         Ok(checksum::of_bytes(text.as_bytes()))
     }
 
-    /// Builds a tree; `source` is what it is to be named.
+    /// Builds a tree; `source` is the name for it in the record.
     fn build(
         &self,
         tree: &SourceTree,
@@ -278,7 +277,7 @@ impl Work<'_> {
     }
 }
 
-/// The tags of a repository as releases of a line, in their order: each called `NAME@VERSION`.
+/// The tags of a repository as releases of a line, in their order, each with the id `NAME@VERSION`.
 pub fn tagged(catalog: &Catalog, name: &str, tags: Vec<Tag>) -> Vec<Tagged> {
     let release = |tag: Tag| {
         let id = format!("{name}@{}", tag.version());
@@ -295,19 +294,18 @@ pub fn tagged(catalog: &Catalog, name: &str, tags: Vec<Tag>) -> Vec<Tagged> {
 /// A tag as a release of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tagged {
-    /// What its kernel is called: `linux-debian-6.12-rt@6.13-rc1`.
+    /// The id of its kernel: `linux-debian-6.12-rt@6.13-rc1`.
     pub id: String,
     /// The tag.
     pub tag: Tag,
-    /// Whether a kernel of these very files is in the cache.
+    /// True if a kernel built from these very files is in the cache.
     pub is_cached: bool,
 }
 
 /// Builds a variant of a kernel that was built: its source and configuration, with these options
-/// set. It is called after both: `base+hz_1000-y`.
+/// set. Its id is made from both: `base+hz_1000-y`.
 ///
-/// # Errors
-/// As [`build`]; and where the kernel was not built, or its source has changed since.
+/// As for [`build`]; also if the kernel was not built, or its source has changed since.
 pub fn build_variant(
     catalog: &Catalog,
     base: &str,
@@ -349,12 +347,12 @@ fn variant_id(base: &str, settings: &[Setting]) -> String {
             .collect::<String>()
 }
 
-/// As many compilers as there are CPUs.
+/// The number of CPUs, for one compiler on each.
 pub fn one_for_each_cpu() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The source as it is to be named when it is built again.
+/// The name of the source for later builds.
 fn named(word: &str, tree: &SourceTree) -> String {
     if Path::new(word).is_dir() {
         tree.path.display().to_string()
@@ -365,7 +363,7 @@ fn named(word: &str, tree: &SourceTree) -> String {
     }
 }
 
-/// What a kernel is called where nobody says.
+/// The id of a kernel for which the user gives none.
 fn own_id(key: &str) -> String {
     format!("built-{}", &key[..KEY_DIGITS])
 }
@@ -374,14 +372,14 @@ fn key(tree: &SourceTree, config: &Config) -> String {
     checksum::of_bytes(format!("{}\n{}", tree.identity, config.text(&[])).as_bytes())
 }
 
-/// The configuration that a build starts from.
+/// The configuration from which a build starts.
 struct Base {
     config: Config,
-    /// What its kernel runs on.
+    /// The architecture of its kernel.
     architecture: Architecture,
-    /// What stands for it in the name of the build's directory: builds of one base share one.
+    /// Its name in the name of the build's directory: builds of one base share one.
     name: String,
-    /// How it came about, if it was built: its variants are built where it was.
+    /// The record of its build, if it was built: its variants are built in the same place.
     record: Option<BuildRecord>,
 }
 
@@ -442,11 +440,11 @@ impl Base {
     }
 }
 
-/// Where one source is built with one configuration, and its variants.
+/// The directories in which one source is built with one configuration and its variants.
 struct Site {
     worker: Worker,
     ccache: PathBuf,
-    /// Its directory's name.
+    /// The name of its directory.
     name: String,
     out: PathBuf,
     log: PathBuf,
@@ -511,8 +509,8 @@ impl Site {
     }
 }
 
-/// Has the source complete the configuration, and reads it back: each option that was set must
-/// be as it was set.
+/// Has the source complete the configuration, and reads it back: each option that was set must have
+/// the value to which it was set.
 fn configure(
     make: &Make<'_>,
     base: &Config,
@@ -549,7 +547,7 @@ fn configure(
     }
 }
 
-/// Compiles the kernel and what belongs to it.
+/// Compiles the kernel and its modules.
 fn compile(
     make: &Make<'_>,
     site: &Site,
@@ -589,7 +587,7 @@ fn compile(
     })
 }
 
-/// Punctual's own modules, built against what was just built.
+/// Punctual's own modules, built against the new kernel.
 fn punctuals_modules(
     make: &Make<'_>,
     site: &Site,

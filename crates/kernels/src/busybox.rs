@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The busybox of guests with another processor than this machine: Debian's, fetched, never
+//! The busybox for guests with another processor than this machine's: Debian's, fetched, never
 //! installed, and kept as `CACHE/busybox/ARCHITECTURE/busybox`.
 //!
-//! Guests with this machine's processor have the one that is installed
+//! Guests with this machine's processor get the installed one
 //! ([`find_busybox`](crate::initramfs::find_busybox)).
 
 use std::fs;
@@ -14,8 +14,8 @@ use crate::apt::{self, Lists};
 use crate::error::{KernelError, at};
 use crate::paths::Lock;
 
-/// The release of Debian that it is of, wherever it is fetched: so digests of the same kernel
-/// are the same on every machine.
+/// The release of Debian from which it comes, wherever it is fetched, so that digests of the same
+/// kernel are the same on every machine.
 const SUITE: &str = "bookworm";
 const PACKAGE: &str = "busybox-static";
 

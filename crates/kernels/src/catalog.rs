@@ -12,9 +12,9 @@
 //! CACHE/kernels/.old-ID          a kernel on its way out
 //! ```
 //!
-//! A kernel's directory is made beside its place and moved there when it is complete, so a
-//! kernel is in the catalog as a whole or not at all. What a crash leaves of the last two is
-//! cleared away by the next who works on a kernel of that id.
+//! A kernel's directory is made beside its place and moved there when it is complete, so a kernel
+//! is in the catalog as a whole or not at all. If a crash leaves `.work-ID` or `.old-ID` behind,
+//! the next process that works on a kernel of that id clears them away.
 
 use std::fs;
 use std::io;
@@ -30,32 +30,32 @@ use crate::record::{Record, add_into, copy_built_into, copy_into, fetch_into, wr
 use crate::source::{self, Source};
 use crate::{Kernel, Package};
 
-/// A kernel as tables show it.
+/// A kernel as shown in tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What users call it.
+    /// The name that users give.
     pub id: String,
-    /// A source's summary, or where an added kernel came from.
+    /// A source's summary, or the origin of an added kernel.
     pub summary: String,
-    /// Whether it can be fetched by name.
+    /// True if it can be fetched by name.
     pub has_source: bool,
-    /// Whether it is in the cache.
+    /// Its state in the cache.
     pub state: State,
 }
 
-/// Whether a kernel is in the cache.
+/// The state of a kernel in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is, with this release.
+    /// It is in the cache, with this release.
     Cached {
-        /// What `uname -r` says there.
+        /// The output of `uname -r` there.
         release: String,
     },
     /// It can be fetched.
     NotFetched,
-    /// It is there, and its record cannot be understood.
+    /// It is in the cache, but its record cannot be understood.
     Damaged {
-        /// Why, and what to do.
+        /// The reason, and advice.
         reason: String,
     },
 }
@@ -63,7 +63,7 @@ pub enum State {
 /// A release of a line of kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// What it is called: `debian-6.12@6.12.43-1~bpo12+1`.
+    /// The name: `debian-6.12@6.12.43-1~bpo12+1`.
     pub id: String,
     /// Its package.
     pub package: String,
@@ -71,7 +71,7 @@ pub struct Release {
     pub version: String,
     /// The package's size, in bytes.
     pub size: u64,
-    /// Whether it is in the cache.
+    /// True if it is in the cache.
     pub is_cached: bool,
 }
 
@@ -99,8 +99,8 @@ impl Catalog {
         &self.sources
     }
 
-    /// All kernels: the sources first, then pinned versions and what users added, each sorted
-    /// by id.
+    /// All kernels: the sources first, then pinned versions and users' additions, each sorted by
+    /// id.
     pub fn list(&self) -> Result<Vec<Listed>, KernelError> {
         let sources = self.sources.iter().map(|source| Listed {
             id: source.id.clone(),
@@ -131,7 +131,7 @@ impl Catalog {
         }
     }
 
-    /// The ids in the cache beside those of the sources: pinned versions, and users' own.
+    /// The ids in the cache other than those of the sources: pinned versions, and users' own.
     fn others(&self) -> Result<Vec<String>, KernelError> {
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -150,7 +150,7 @@ impl Catalog {
         Ok(ids)
     }
 
-    /// A kernel that is in the cache, after its files have been verified.
+    /// A kernel in the cache, whose files are verified first.
     pub fn get(&self, id: &str) -> Result<Kernel, KernelError> {
         KernelId::parse(id)?;
         if !self.is_cached(id) {
@@ -161,7 +161,7 @@ impl Catalog {
         Ok(self.kernel(record))
     }
 
-    /// A kernel in the cache of which the image has this SHA-256, whatever it is called.
+    /// A kernel in the cache whose image has this SHA-256, whatever its name.
     pub fn of_image(&self, sha256: &str) -> Result<Option<Kernel>, KernelError> {
         let sources = self.sources.iter().map(|source| source.id.clone());
         for id in sources.chain(self.others()?) {
@@ -181,9 +181,9 @@ impl Catalog {
         }
     }
 
-    /// Fetches a kernel from its source: the version that the id is pinned to
-    /// (`debian-6.12@6.12.117-1~deb12u1`), else the newest package. What is in the cache
-    /// already is returned at once, unless it is to be refreshed.
+    /// Fetches a kernel from its source: the version to which the id is pinned
+    /// (`debian-6.12@6.12.117-1~deb12u1`), else the newest package. A kernel that is already in the
+    /// cache is returned at once, unless it is to be refreshed.
     pub fn fetch(
         &self,
         id: &str,
@@ -211,7 +211,7 @@ impl Catalog {
         Ok(kernel)
     }
 
-    /// All releases of a source's line that the distribution still has, the oldest first.
+    /// All releases of a source's line that the distribution still has, oldest first.
     pub fn releases(
         &self,
         id: &str,
@@ -237,8 +237,8 @@ impl Catalog {
         Ok(all.map(release).collect())
     }
 
-    /// Copies a user's own kernel into the cache. One of the same id is replaced only if that
-    /// is asked for; its modules must have been built for it and are loaded in this order.
+    /// Copies a user's own kernel into the cache. One with the same id is replaced only if
+    /// `replace` is true. Its modules must have been built for it and are loaded in this order.
     pub fn add(
         &self,
         id: &str,
@@ -251,7 +251,7 @@ impl Catalog {
         self.put_own(id, replace, |work| add_into(work, id, image, boot, modules))
     }
 
-    /// Puts a kernel into the cache that was just built.
+    /// Puts a kernel that was just built into the cache.
     pub(crate) fn add_built(
         &self,
         id: &str,
@@ -262,7 +262,7 @@ impl Catalog {
     }
 
     /// A kernel in the cache that was built with this key and these modules of Punctual's, under
-    /// the id that is ordered; copied there if it has another.
+    /// the id in the order; it is copied there if it has another id.
     pub(crate) fn built(
         &self,
         key: &str,
@@ -291,7 +291,7 @@ impl Catalog {
         copied.map(Some)
     }
 
-    /// How a kernel in the cache came about; an error where it was not built.
+    /// The build record of a kernel in the cache; returns an error if it was not built.
     pub fn build_of(&self, id: &str) -> Result<BuildRecord, KernelError> {
         KernelId::parse(id)?;
         if !self.is_cached(id) {
@@ -306,7 +306,7 @@ impl Catalog {
         &self.cache
     }
 
-    /// Whether a kernel of one's own can be called this; only those of a repository's tags have
+    /// Checks that a user's own kernel may have this id; only those of a repository's tags have
     /// versions.
     pub(crate) fn check_own(&self, id: &str, is_of_tag: bool) -> Result<(), KernelError> {
         let name = KernelId::parse(id)?.name;
@@ -319,7 +319,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether a kernel can be put there.
+    /// Checks that a kernel can be put there.
     pub(crate) fn check_free(&self, id: &str, replace: bool) -> Result<(), KernelError> {
         if self.is_cached(id) && !replace {
             return Err(KernelError::Taken(id.to_owned()));
@@ -327,8 +327,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Puts one of the user's own kernels into the cache, made by `make` in a directory. Its id
-    /// was checked.
+    /// Puts one of the user's own kernels into the cache, made by `make` in a directory. Its id has
+    /// been checked.
     fn put_own(
         &self,
         id: &str,
@@ -342,7 +342,7 @@ impl Catalog {
         self.get(id)
     }
 
-    /// Removes a kernel from the cache. One that has a source can be fetched again.
+    /// Removes a kernel from the cache. A kernel with a source can be fetched again.
     pub fn remove(&self, id: &str) -> Result<(), KernelError> {
         KernelId::parse(id)?;
         if !self.is_cached(id) {
@@ -356,13 +356,13 @@ impl Catalog {
         self.retire(id)
     }
 
-    /// The source of a kernel, whether its version is pinned or not.
+    /// The source of a kernel, with or without a pinned version.
     fn source(&self, id: &str) -> Option<&Source> {
         let name = KernelId::parse(id).ok()?.name;
         self.sources.iter().find(|source| source.id == name)
     }
 
-    /// A kernel in the cache that is of the version to which `id` is pinned.
+    /// A kernel in the cache of the version to which `id` is pinned.
     fn cached_version(&self, id: &str) -> Option<Record> {
         let pinned = KernelId::parse(id).ok().filter(|id| id.version.is_some())?;
         let mut records = self.others().ok()?;
@@ -481,7 +481,7 @@ impl Catalog {
         Lock::acquire(&path).map_err(at(&path))
     }
 
-    /// An empty directory to work in, beside the kernel's place. Needs the lock.
+    /// Makes an empty directory to work in, beside the kernel's place. Needs the lock.
     fn new_work_dir(&self, id: &str) -> Result<PathBuf, KernelError> {
         let work = self.directory.join(format!(".work-{id}"));
         if work.exists() {
@@ -491,7 +491,7 @@ impl Catalog {
         Ok(work)
     }
 
-    /// Moves a complete kernel to its place, or clears away what was begun. Needs the lock.
+    /// Moves a complete kernel to its place, or clears an unfinished one away. Needs the lock.
     fn install(&self, work: &Path, record: Result<Record, KernelError>) -> Result<(), KernelError> {
         let installed = record.and_then(|record| self.put(work, &record));
         if installed.is_err() {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that do not outlive whoever starts them.
+//! Programs that do not outlive the process that starts them.
 
 use std::ffi::OsStr;
 use std::process::{self, Command};
 
-/// Goes on as the program, unless the parent has ended before the kernel was asked for a signal:
-/// then it is another one.
+/// A script that executes the program, unless the parent ended before the kernel was asked for a
+/// signal: the script then has another parent.
 const IS_CHILD_STILL: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
-/// A program that gets a signal (`TERM`, `KILL`) when the thread that starts it ends, for whatever
-/// reason. `setpriv` of util-linux sees to it, and takes these other options: without it spawning
-/// is an error of the kind `NotFound`.
+/// A command for a program that gets a signal (`TERM`, `KILL`) when the thread that starts it ends
+/// for any reason. It runs `setpriv` of util-linux, which takes these other options. Without
+/// `setpriv`, spawning fails with an error of the kind `NotFound`.
 pub fn ends_with_parent(signal: &str, options: &[String], program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command
@@ -25,7 +25,7 @@ pub fn ends_with_parent(signal: &str, options: &[String], program: impl AsRef<Os
 mod tests {
     use super::*;
 
-    /// By a shell between, which is what a child has whose parent was killed: another parent.
+    /// A shell in between acts as the other parent that a child has after its own was killed.
     #[test]
     fn what_has_lost_its_parent_does_not_begin() {
         let directory = tempfile::tempdir().unwrap();

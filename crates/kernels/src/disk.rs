@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest's disk: modules of the distribution's own kernel that make one whose answers come in
-//! the guest's time, and one to keep files on.
+//! A guest's disk: modules of the distribution's own kernel for a disk whose answers come in the
+//! guest's time, and for one that keeps files.
 //!
-//! No device that the host serves can be exact: its answers would come in the host's time. So
+//! A device that the host serves cannot be exact, as its answers would come in the host's time. So
 //! both disks are drivers of the subject's own kernel:
 //!
-//! - `null_blk`, `/dev/nullb0`, 1 GiB: requests go the whole way through the block layer, one
-//!   at a time, and each is answered after [`SERVICE_US`] by a timer's interrupt. What is read
-//!   are no data.
+//! - `null_blk`, `/dev/nullb0`, 1 GiB: requests go the whole way through the block layer, one at a
+//!   time, and a timer's interrupt answers each after [`SERVICE_US`]. Reads return no real data.
 //! - `brd`, `/dev/ram0`: a disk in memory that answers at once, for a file system (ext4).
 //!
-//! What was fetched is kept by the kernel's release: `CACHE/disk/RELEASE/null_blk.ko`.
+//! Fetched modules are kept by the kernel's release: `CACHE/disk/RELEASE/null_blk.ko`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +17,8 @@ use crate::apt::Wanted;
 use crate::error::KernelError;
 use crate::{Kernel, packaged};
 
-/// How long `/dev/nullb0` takes for a request: with the 128 KiB that the kernel reads ahead in
-/// one, 50 MiB/s, as a disk of 2005.
+/// The time that `/dev/nullb0` takes for a request, in microseconds. With requests of 128 KiB,
+/// which is the kernel's read-ahead, this makes 50 MiB/s, as a disk of 2005.
 pub const SERVICE_US: u32 = 2_500;
 
 /// A module, and the parameters with which it is loaded.
@@ -27,12 +26,12 @@ pub const SERVICE_US: u32 = 2_500;
 pub struct DiskModule {
     /// The file, unpacked.
     pub path: PathBuf,
-    /// `gb=1 irqmode=2`; may be empty.
+    /// The parameters, such as `gb=1 irqmode=2`; may be empty.
     pub parameters: String,
 }
 
-/// Those without which there is no disk; the others are parts of some kernels, or do not exist: Linux
-/// 7.2 has no `crc32c_generic`.
+/// The modules without which there is no disk. The others are parts of some kernels, or do not
+/// exist: Linux 7.2 has no `crc32c_generic`.
 const NEEDED: [&str; 3] = ["null_blk", "brd", "ext4"];
 
 /// The modules' names and parameters, in the order in which they are loaded.
@@ -58,7 +57,7 @@ fn modules_of_disk() -> [(&'static str, String); 8] {
     ]
 }
 
-/// The modules for a kernel, fetched if need be. An error where it is none of the
+/// The modules for a kernel, fetched if need be. Returns an error if the kernel is not one of the
 /// distribution's.
 pub fn modules(
     cache: &Path,
@@ -83,7 +82,7 @@ pub fn modules(
     Ok(those_in(&place))
 }
 
-/// The modules that are in a directory, in the order in which they are loaded.
+/// The modules found in a directory, in the order in which they are loaded.
 fn those_in(directory: &Path) -> Vec<DiskModule> {
     let all = modules_of_disk().map(|(name, parameters)| DiskModule {
         path: directory.join(format!("{name}.ko")),
@@ -100,8 +99,8 @@ fn not_at_hand(kernel: &Kernel, why: &str) -> KernelError {
     }
 }
 
-/// Where the modules are in the directory of a build; each is there, or is a part of the
-/// kernel, or does not exist in that version.
+/// The paths of the modules in a build directory; each exists, or is a part of the kernel, or does
+/// not exist in that version.
 pub(crate) fn built_modules() -> [&'static str; 8] {
     [
         "fs/configfs/configfs.ko",
@@ -115,8 +114,8 @@ pub(crate) fn built_modules() -> [&'static str; 8] {
     ]
 }
 
-/// The modules that were built with a kernel. The disks themselves are made by parameters, so
-/// they must be modules.
+/// The modules that were built with a kernel. Parameters define the disks themselves, so these must
+/// be modules.
 fn of_build(kernel: &Kernel, directory: &Path) -> Result<Vec<DiskModule>, KernelError> {
     for needed in ["null_blk", "brd"] {
         if !directory.join(format!("{needed}.ko")).is_file() {

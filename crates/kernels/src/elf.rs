@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The little that is needed to know of ELF files: what a program needs to be loaded, and
-//! where its code is.
+//! The little that must be known about ELF files: what a program needs to be loaded, and where its
+//! code is.
 
 use object::Endianness;
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use punctual_model::Architecture;
 
-/// What a program or library needs to be loaded.
+/// The files that a program or library needs to be loaded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// The dynamic loader; a static program has none.
     pub(crate) interpreter: Option<String>,
     /// The names of the libraries it was linked with, in order.
     pub(crate) libraries: Vec<String>,
-    /// Directories for these libraries and for all that those need in turn.
+    /// Directories for these libraries and for those that they need in turn.
     pub(crate) rpath: Vec<String>,
     /// Directories for these libraries only.
     pub(crate) runpath: Vec<String>,
 }
 
-/// Reads what a program or library for this architecture needs, or says in a few words what it
-/// is instead.
+/// Reads what a program or library for this architecture needs; the error says in a few words what
+/// the file is instead.
 pub(crate) fn needs(bytes: &[u8], architecture: Architecture) -> Result<Needs, String> {
     if !bytes.starts_with(b"\x7fELF") {
         let script = if bytes.starts_with(b"#!") {
@@ -37,7 +37,7 @@ pub(crate) fn needs(bytes: &[u8], architecture: Architecture) -> Result<Needs, S
     parse(bytes, architecture).map_err(|error| format!("a damaged ELF file ({error})"))?
 }
 
-/// What a program for another machine is called.
+/// Describes a program for another machine.
 fn of_machine(machine: u16) -> String {
     let known = [
         (elf::EM_386, "i386"),
@@ -87,19 +87,19 @@ fn parse(bytes: &[u8], architecture: Architecture) -> object::read::Result<Resul
     Ok(Ok(needs))
 }
 
-/// An executable segment of a program or library for x86-64.
+/// An executable segment of a program or library for x86-64 or arm64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Where it is in memory; for code that may be anywhere, counted from its begin.
+    /// Its address in memory; for movable code, relative to its beginning.
     pub address: u64,
-    /// Whether it may be anywhere: of a library, or of a position-independent program.
+    /// True if it may be at any address: in a library or a position-independent program.
     pub movable: bool,
     /// The instructions' bytes.
     pub bytes: Vec<u8>,
 }
 
-/// The executable segments of an x86-64 program or library; nothing where the file is none,
-/// or says that a segment is where the file has no bytes.
+/// The executable segments of an x86-64 or arm64 program or library. `None` if the file is not one,
+/// or if it says that a segment lies where the file has no bytes.
 pub fn code(file: &[u8]) -> Option<Vec<Code>> {
     let header = FileHeader64::<Endianness>::parse(file).ok()?;
     let endian = header.endian().ok()?;

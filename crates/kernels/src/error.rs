@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a kernel cannot be had, added or removed.
+//! The reasons why a kernel is not available, or cannot be added or removed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::image::ImageError;
 use crate::module::ModuleError;
 use crate::source::SourceError;
 
-/// Why a kernel cannot be had, added or removed.
+/// The reason why a kernel is not available, or cannot be added or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// The id is not well-formed.
@@ -22,26 +22,26 @@ pub enum KernelError {
         "{0}: expected a kernel id without @VERSION, for only packages have versions to choose from: leave it out"
     )]
     NotPinned(String),
-    /// There is no such kernel.
+    /// The kernel does not exist.
     #[error("there is no kernel \"{id}\" (there are: {known})")]
     Unknown {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
-        /// What there is.
+        /// The kernels that exist.
         known: String,
     },
-    /// It is one release, or has no line.
+    /// The kernel is a single release, or has no line.
     #[error(
         "expected a line of kernels, such as debian-6.12-rt, found \"{0}\", which has no releases"
     )]
     NoReleases(String),
-    /// It has a source, and is not in the cache.
+    /// The kernel has a source, but is not in the cache.
     #[error("{0}: expected the kernel in the cache, found it not fetched yet")]
     NotFetched(String),
-    /// There is a kernel of this name.
+    /// A kernel with this id already exists.
     #[error("{0}: expected a new kernel id, found one that exists: choose another")]
     Taken(String),
-    /// It is no kernel that was built from source.
+    /// The kernel was not built from source.
     #[error("{0}: expected a kernel that `punctual kernel build` made, found another")]
     NotBuilt(String),
     /// The name belongs to a source.
@@ -49,18 +49,18 @@ pub enum KernelError {
         "{0}: expected a kernel id of your own, found that of a kernel to be fetched: choose another, such as my-{0}"
     )]
     Reserved(String),
-    /// A file in the cache is not what was put there.
+    /// A file in the cache has changed since it was put there.
     #[error("{}: expected sha256 {expected}, as when it was put there, found {found}", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,
-        /// What its record says.
+        /// The checksum in its record.
         expected: String,
-        /// What it is.
+        /// The checksum of the file.
         found: String,
         /// The kernel.
         id: String,
-        /// Whether it is one of the user's own, and cannot be fetched again.
+        /// True if it is one of the user's own, which cannot be fetched again.
         is_own: bool,
     },
     /// A kernel's record cannot be understood.
@@ -70,16 +70,16 @@ pub enum KernelError {
         path: PathBuf,
         /// The kernel.
         id: String,
-        /// What is wrong.
+        /// The error.
         error: String,
     },
-    /// The image is no kernel for this bench.
+    /// The image is not a kernel for this bench.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// A module does not fit.
+    /// A module does not fit the kernel.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// The package cannot be had.
+    /// The package is not available.
     #[error(transparent)]
     Apt(#[from] AptError),
     /// A source is not well-formed.
@@ -90,13 +90,14 @@ pub enum KernelError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl KernelError {
-    /// Whether a kernel was named that does not exist: the fault is in what was asked for.
+    /// Returns true if the fault is in the request, such as the name of a kernel that does not
+    /// exist.
     pub fn is_request(&self) -> bool {
         matches!(
             self,
@@ -105,7 +106,7 @@ impl KernelError {
     }
 }
 
-/// Makes an error of [`io::Error`] that names the path.
+/// Turns an [`io::Error`] into an error that names the path.
 pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> KernelError + '_ {
     move |error| KernelError::Io {
         path: path.to_owned(),

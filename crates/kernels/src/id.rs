@@ -3,13 +3,13 @@
 
 use crate::error::KernelError;
 
-/// What a kernel is called, taken apart.
+/// The parts of a kernel id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelId<'a> {
     /// The name before the `@`.
     pub(crate) name: &'a str,
-    /// The package's version that it is pinned to: all of it (`6.12.117-1~deb12u1`), or the
-    /// upstream part (`6.12.117`).
+    /// The package version to which it is pinned: all of it (`6.12.117-1~deb12u1`), or the upstream
+    /// part (`6.12.117`).
     pub(crate) version: Option<&'a str>,
 }
 
@@ -26,7 +26,7 @@ impl<'a> KernelId<'a> {
         Err(KernelError::BadId(id.to_owned()))
     }
 
-    /// Whether a package of this version is meant.
+    /// Returns true if the id stands for a package of this version.
     pub(crate) fn fits(self, version: &str) -> bool {
         self.version.is_none_or(|pinned| {
             version == pinned || version.rsplit_once('-').is_some_and(|(v, _)| v == pinned)
@@ -39,7 +39,7 @@ fn is_name(name: &str) -> bool {
     name.starts_with(plain) && name.chars().all(|c| plain(c) || "._+-".contains(c))
 }
 
-/// Versions are as deb-version(7) has them; without an epoch, which no kernel has.
+/// Returns true for a version in the form of deb-version(7), without an epoch, which no kernel has.
 fn is_version(version: &str) -> bool {
     let rest = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
     version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(rest)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel file is, told from its bytes.
+//! Identifies a kernel file by its bytes.
 //!
-//! The virtual bench starts what distributions install under the name of `vmlinuz`: a bzImage
-//! for x86-64, or an `Image` for arm64. There are a dozen files that people take for them, so
-//! each of those is recognised and named, together with the file to take instead.
+//! The virtual bench starts the files that distributions install under the name `vmlinuz`: a
+//! bzImage for x86-64, or an `Image` for arm64. People take a dozen other kinds of file for these,
+//! so each of those is recognised and named, together with the file to take instead.
 //!
-//! The offsets are those of the kernel's `Documentation/arch/x86/boot.rst` and
+//! The offsets come from the kernel's `Documentation/arch/x86/boot.rst` and
 //! `Documentation/arch/arm64/booting.rst`.
 
 mod arm64;
@@ -16,66 +16,66 @@ use std::path::{Path, PathBuf};
 
 use punctual_model::Architecture;
 
-/// The real-mode part of a bzImage has at most 64 sectors; the rest is not looked at.
+/// The number of bytes to read: the real-mode part of a bzImage has at most 64 sectors.
 const HEAD_LEN: u64 = 65 * 512;
 
-/// Of an arm64 kernel that much is looked at, at most: its version may be anywhere.
+/// The most bytes to read of an arm64 kernel: its version may be anywhere.
 const WHOLE_LEN: u64 = 512 << 20;
 
-/// What is known of a bootable kernel image.
+/// The facts about a bootable kernel image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageInfo {
-    /// What `uname -r` says there: `6.12.117+deb12-rt-amd64`.
+    /// The output of `uname -r` there: `6.12.117+deb12-rt-amd64`.
     pub release: String,
-    /// The whole version text: release, builder, and what `uname -v` says.
+    /// The whole version text: release, builder, and the output of `uname -v`.
     pub banner: String,
-    /// What its processor is.
+    /// The architecture of its processor.
     pub architecture: Architecture,
     /// Length of the file in bytes.
     pub len: u64,
 }
 
-/// Why a file cannot be booted.
+/// The reason why a file cannot be booted.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("{}: expected a kernel image, found no such file: check the path; distributions install kernels as /boot/vmlinuz-*", .0.display())]
     Missing(PathBuf),
-    /// It is there, and cannot be read.
+    /// The file exists, but cannot be read.
     #[error("{}: expected a readable kernel image, found: {err}: copy it as root, or make it readable with chmod", .0.display(), err = .1)]
     Unreadable(PathBuf, io::Error),
-    /// It is a directory.
+    /// The path is a directory.
     #[error("{}: expected a kernel image, found a directory: name the file in it: vmlinuz-* in /boot, arch/x86/boot/bzImage in a kernel tree", .0.display())]
     Directory(PathBuf),
-    /// It is a socket, pipe or device.
+    /// The path is a socket, pipe or device.
     #[error("{}: expected a kernel image, found something that is no regular file", .0.display())]
     Special(PathBuf),
-    /// It has no bytes.
+    /// The file is empty.
     #[error("{}: expected a kernel image, found an empty file: copy or build it again", .0.display())]
     Empty(PathBuf),
-    /// It ends too early.
+    /// The file ends too early.
     #[error("{}: expected {expected} bytes, as its header says, found {found}: the copy is incomplete, make it again", .path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// The length that the header tells.
+        /// The length in its header.
         expected: u64,
         /// The length that the file has.
         found: u64,
     },
-    /// It is something else than a kernel of such an architecture.
+    /// The file is not a kernel for one of these architectures.
     #[error("{}: expected an x86-64 bzImage or an arm64 Image, found {found}: {advice}", .path.display())]
     Other {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file.
         found: String,
-        /// What to do.
+        /// Advice to the user.
         advice: &'static str,
     },
 }
 
-/// Tells what a kernel file is. Only a complete x86-64 bzImage or arm64 Image is accepted.
+/// Identifies a kernel file. Only a complete x86-64 bzImage or arm64 Image is accepted.
 pub fn inspect(path: &Path) -> Result<ImageInfo, ImageError> {
     let (mut head, len) = read_head(path, HEAD_LEN)?;
     if arm64::Header::find(&head).is_some() {
@@ -84,8 +84,8 @@ pub fn inspect(path: &Path) -> Result<ImageInfo, ImageError> {
     judge(path, &head, len)
 }
 
-/// Tells what a file of that length is, by its first bytes: [`HEAD_LEN`] of them are enough,
-/// but for an arm64 kernel.
+/// Identifies a file of that length by its first bytes: [`HEAD_LEN`] of them are enough, except for
+/// an arm64 kernel.
 pub fn judge(path: &Path, head: &[u8], len: u64) -> Result<ImageInfo, ImageError> {
     if len == 0 {
         return Err(ImageError::Empty(path.to_owned()));
@@ -149,7 +149,7 @@ fn read_head(path: &Path, most: u64) -> Result<(Vec<u8>, u64), ImageError> {
     Ok((head, metadata.len()))
 }
 
-/// What was found, and what to do.
+/// The kind of file that was found, and advice.
 type Finding = (String, &'static str);
 
 const DISTRIBUTION_KERNEL: &str =
@@ -175,7 +175,7 @@ impl<'a> Setup<'a> {
         (self.head[0x207], self.head[0x206])
     }
 
-    /// Boot sector, setup sectors (none given means four) and the protected-mode code.
+    /// The length of boot sector, setup sectors (zero stands for four) and protected-mode code.
     fn image_len(&self) -> u64 {
         let sectors = match self.head[0x1F1] {
             0 => 4,
@@ -202,7 +202,7 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// `XLF_KERNEL_64` exists since boot protocol 2.12.
+    /// Checks for a 64-bit kernel. `XLF_KERNEL_64` exists since boot protocol 2.12.
     fn check_64_bit(&self, banner: &str) -> Result<(), Finding> {
         let (major, minor) = self.protocol();
         if (major, minor) < (2, 12) {
@@ -221,7 +221,7 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// Names a file that is no x86 kernel image.
+/// Names a file that is not an x86 kernel image.
 fn recognise(head: &[u8]) -> Finding {
     if head.starts_with(b"\x7fELF") {
         return recognise_elf(head);
@@ -280,7 +280,7 @@ const COMPRESSED: &str = "neither an x86-64 bzImage, which decompresses itself, 
      unpack it if it was, else take a distribution's vmlinuz";
 const NAME_THE_KERNEL: &str = "name the kernel's vmlinuz instead";
 
-/// A kind of file that is told by a few bytes.
+/// A kind of file that a few bytes identify.
 struct Known {
     offset: usize,
     magic: &'static [u8],
@@ -302,7 +302,7 @@ const fn known(
     }
 }
 
-/// In order: a kernel with an EFI stub is also a Windows program, to look at.
+/// The known kinds, in order: a kernel with an EFI stub also looks like a Windows program.
 const KNOWN: &[Known] = &[
     known(56, b"RSC\x05", "a RISC-V kernel (Image)", OTHER_MACHINE),
     known(
@@ -374,7 +374,8 @@ const KNOWN: &[Known] = &[
     known(0, b"#!", "a script", DISTRIBUTION_KERNEL),
 ];
 
-/// The head may end within a character, so an error at its end is none.
+/// Returns true for text. The head may end within a character, so an error at its end does not
+/// count.
 fn is_text(head: &[u8]) -> bool {
     let sound = match std::str::from_utf8(head) {
         Ok(_) => true,

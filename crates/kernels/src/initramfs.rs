@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest's first and only file system.
 //!
-//! It is made here, in process, and is the same to the byte wherever it is made of the same
-//! files: entries are sorted, numbered in order, belong to root and are as old as 1970. That
-//! matters because the guest unpacks it, instruction by instruction, before anything is
-//! measured.
+//! It is made here, in process, and is the same to the byte wherever it is made from the same
+//! files: entries are sorted, numbered in order, belong to root and date from 1970. That matters
+//! because the guest unpacks it, instruction by instruction, before anything is measured.
 
 mod applets;
 mod error;
@@ -25,7 +24,7 @@ use crate::{checksum, elf};
 pub use error::{InitramfsError, build_command};
 pub use guest::{Program, base, find_busybox};
 
-/// What one path in the guest is.
+/// The entry at one path in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A directory.
@@ -42,7 +41,7 @@ pub enum Entry {
     },
     /// A symbolic link.
     Symlink {
-        /// Where it leads.
+        /// The target.
         target: String,
     },
     /// A device node.
@@ -65,21 +64,21 @@ pub enum DeviceKind {
     Block,
 }
 
-/// An initramfs in the making.
+/// An initramfs being made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Initramfs {
-    /// By path without the leading slash. A directory sorts before what is in it, which is
+    /// Entries by path, without the leading slash. A directory sorts before its contents, which is
     /// the order in which the kernel must make them.
     entries: BTreeMap<String, Entry>,
 }
 
 impl Initramfs {
-    /// An empty one.
+    /// Makes an empty one.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts a directory, and those above it. What is there already gets this mode.
+    /// Puts a directory and its parents. An existing directory also gets this mode.
     pub fn dir(&mut self, path: &str, mode: u32) -> Result<&mut Self, InitramfsError> {
         let name = self.name_with_parents(path)?;
         match self.entries.entry(name) {
@@ -91,7 +90,7 @@ impl Initramfs {
         Ok(self)
     }
 
-    /// Puts a file, and the directories above it.
+    /// Puts a file and its parent directories.
     pub fn file(
         &mut self,
         path: &str,
@@ -102,13 +101,13 @@ impl Initramfs {
         self.put(path, Entry::File { mode, bytes })
     }
 
-    /// Puts a symbolic link, and the directories above it.
+    /// Puts a symbolic link and its parent directories.
     pub fn symlink(&mut self, path: &str, target: &str) -> Result<&mut Self, InitramfsError> {
         let target = target.to_owned();
         self.put(path, Entry::Symlink { target })
     }
 
-    /// Puts a device node, and the directories above it.
+    /// Puts a device node and its parent directories.
     pub fn device(
         &mut self,
         path: &str,
@@ -121,7 +120,7 @@ impl Initramfs {
     }
 
     /// Puts a program of this machine, which is an x86-64 one, with its dynamic loader and every
-    /// library it needs; or a static one for another processor.
+    /// library that it needs; or a static program for another processor.
     ///
     /// Libraries keep their paths if they are where the dynamic loader looks without a
     /// cache; all others go beside the C library, which is there.
@@ -151,18 +150,18 @@ impl Initramfs {
         Ok(self)
     }
 
-    /// What is at a path.
+    /// The entry at a path.
     pub fn get(&self, path: &str) -> Option<&Entry> {
         self.entries.get(path.strip_prefix('/')?)
     }
 
-    /// All paths, sorted, and what is there.
+    /// All paths, sorted, with their entries.
     pub fn entries(&self) -> impl Iterator<Item = (String, &Entry)> {
         let absolute = |(name, entry)| (format!("/{name}"), entry);
         self.entries.iter().map(absolute)
     }
 
-    /// The archive, as the kernel takes it.
+    /// The archive in the form that the kernel takes.
     pub fn finish(&self) -> Result<Vec<u8>, InitramfsError> {
         let mut archive = Vec::new();
         for (index, (name, entry)) in self.entries.iter().enumerate() {
@@ -184,7 +183,7 @@ impl Initramfs {
         Ok(checksum::of_bytes(&self.finish()?))
     }
 
-    /// The same thing may be put twice: two programs may need one library.
+    /// Puts an entry. The same entry may be put twice: two programs may need one library.
     fn put(&mut self, path: &str, entry: Entry) -> Result<&mut Self, InitramfsError> {
         let name = self.name_with_parents(path)?;
         match self.entries.entry(name) {
@@ -231,7 +230,7 @@ pub fn files(mut archive: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
     }
 }
 
-/// A path without its leading slash, if it is absolute and says what it means.
+/// A path without its leading slash, if it is absolute and plain.
 fn entry_name(path: &str) -> Option<&str> {
     let name = path.strip_prefix('/')?;
     let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
@@ -239,7 +238,7 @@ fn entry_name(path: &str) -> Option<&str> {
     (name.split('/').all(plain) && name != "TRAILER!!!").then_some(name)
 }
 
-/// The bits of a mode that say what an entry is.
+/// The bits of a mode that give the kind of an entry.
 const FORMAT: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 
@@ -304,7 +303,7 @@ mod tests {
     /// Name, mode, contents, device.
     type Parsed = (String, u32, Vec<u8>, (u32, u32));
 
-    /// In the order of the archive.
+    /// The entries in the order of the archive.
     fn parse(archive: &[u8]) -> Vec<Parsed> {
         let mut entries = Vec::new();
         let mut rest = archive;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Punctual's own kernel modules, built for a kernel that does not run here.
+//! Punctual's own kernel modules, built for kernels that do not run on this machine.
 //!
-//! Their sources are compiled into this program and written out to be built, so that an
-//! installed Punctual needs no source tree. What was built is kept by the digest of the
-//! sources and by the kernel's release: `CACHE/kmod/DIGEST/RELEASE/stall.ko`.
+//! Their sources are compiled into this program and written out to be built, so that an installed
+//! Punctual needs no source tree. The modules are kept by the digest of the sources and by the
+//! kernel's release: `CACHE/kmod/DIGEST/RELEASE/stall.ko`.
 
 use std::fs;
 use std::io;
@@ -22,32 +22,32 @@ use crate::paths::Lock;
 
 static SOURCES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../kmod");
 
-/// The modules that there are.
+/// The names of all modules.
 pub const NAMES: [&str; 3] = ["backfire", "pulse", "stall"];
 
-/// What `kmod/build` says where there are no headers.
+/// The exit status of `kmod/build` if there are no headers.
 const NO_HEADERS: i32 = 3;
 
-/// Why modules cannot be built.
+/// The reason why modules cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum KmodError {
-    /// There are no headers for that kernel.
+    /// The headers for that kernel are missing.
     #[error("no headers for {release} ({said})")]
     NoHeaders {
         /// The kernel's release.
         release: String,
-        /// What the package tools said.
+        /// The message of the package tools.
         said: String,
     },
-    /// They do not compile.
+    /// The modules do not compile.
     #[error("the modules cannot be built for {release}: {said}")]
     Build {
         /// The kernel's release.
         release: String,
-        /// The compiler's last words.
+        /// The last output of the compiler.
         said: String,
     },
-    /// They were not built with their kernel.
+    /// The modules were not built with their kernel.
     #[error(
         "Punctual's modules of this version were not built with {0}: build it again (`punctual kernel build`)"
     )]
@@ -57,12 +57,12 @@ pub enum KmodError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
 }
 
-/// The modules of these names for a kernel: those that were built with it, or else built now.
+/// The modules of these names for a kernel: those built with it, or else built now.
 pub fn of_kernel(
     cache: &Path,
     kernel: &Kernel,
@@ -80,8 +80,8 @@ pub fn of_kernel(
     Err(KmodError::NotBuilt(kernel.id.clone()))
 }
 
-/// The modules of these names for a kernel, built if need be; its headers are looked for in
-/// its suites of Debian, where none is named in the system's own lists.
+/// The modules of these names for a kernel, built if need be. Its headers are looked up in its
+/// suites of Debian, or in the system's own lists if it has none.
 pub fn modules(
     cache: &Path,
     kernel: &Kernel,
@@ -159,7 +159,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
-/// Writes the sources into a new directory, for `own` to give each file to whoever compiles.
+/// Writes the sources into a new directory; `own` gives each file to the user who compiles.
 pub(crate) fn extract(
     to: &Path,
     own: &mut dyn FnMut(&Path) -> Result<(), BuildError>,
@@ -189,7 +189,7 @@ pub(crate) fn extract(
     Ok(())
 }
 
-/// The files of which a module of this name is built by whoever has headers, with their texts.
+/// The files from which anybody with headers builds a module of this name, with their texts.
 pub fn sources(name: &str) -> Vec<(&'static Path, &'static str)> {
     let common = ["Kbuild", "compat.h", "dkms.conf"];
     let mut files: Vec<&File<'_>> = common
@@ -205,12 +205,12 @@ pub fn sources(name: &str) -> Vec<(&'static Path, &'static str)> {
     files.iter().filter_map(text).collect()
 }
 
-/// Where they are among what was built with a kernel.
+/// Their directory among the files that were built with a kernel.
 pub(crate) fn built_directory() -> String {
     format!("kmod-{}", short_digest())
 }
 
-/// As much of the sources' digest as names have.
+/// The part of the sources' digest that names contain.
 pub fn short_digest() -> String {
     digest()[..16].to_owned()
 }

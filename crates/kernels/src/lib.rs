@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels as data: where they come from, and where they are kept; Punctual's own modules for
-//! them ([`kmod`]), and the file system of a guest ([`initramfs`]).
+//! Kernels as data: their origins and their places in the cache, Punctual's own modules for them
+//! ([`kmod`]), and the file system of a guest ([`initramfs`]).
 //!
 //! [`build`] makes kernels from their source.
 //!
-//! A *source* is a file in `kernels/` that names packages of the distribution. A [`Catalog`]
-//! holds what was fetched from sources and what users added, each with its provenance. A
-//! [`Kernel`] is one of these, ready to be booted: its files are there, and are still the
-//! files that were put there.
+//! A *source* is a file in `kernels/` that names packages of the distribution. A [`Catalog`] holds
+//! the kernels that were fetched from sources and those that users added, each with its provenance.
+//! A [`Kernel`] is one of these, ready to be booted: its files exist, and are unchanged since they
+//! were put there.
 #![forbid(unsafe_code)]
 
 mod apt;
@@ -33,14 +33,14 @@ mod source;
 pub mod tree;
 pub mod userland;
 
-/// Readers of foreign bytes that are not public otherwise, for `fuzz`.
+/// Parsers of foreign bytes that are not otherwise public, for `fuzz`.
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::apt::choose_in;
     pub use crate::image::judge;
     pub use crate::module::check;
 
-    /// Why a configuration does not take a setting, by the text of its `Kconfig` files.
+    /// The reason why a configuration refuses a setting, by the text of its `Kconfig` files.
     pub fn why_refused(kconfig: &str, config: &str, setting: &crate::build::Setting) -> String {
         let texts = std::iter::once(kconfig.to_owned());
         crate::build::why_refused_by(texts, setting, &crate::build::Config::parse(config))
@@ -61,29 +61,30 @@ pub use source::{Releases, Source, SourceError};
 /// A kernel that can be booted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// What users call it.
+    /// The name that users give.
     pub id: String,
-    /// What `uname -r` says there.
+    /// The output of `uname -r` there.
     pub release: String,
-    /// What its processor is.
+    /// The architecture of its processor.
     pub architecture: Architecture,
     /// The image.
     pub image: PathBuf,
     /// The image's SHA-256.
     pub image_sha256: String,
-    /// Boot arguments that it is always started with.
+    /// Boot arguments with which it is always started.
     pub boot: String,
     /// Modules for the guest, unpacked, in the order in which they are loaded.
     pub modules: Vec<PathBuf>,
-    /// Where it came from, for a run's provenance.
+    /// Its origin, for a run's provenance.
     pub origin: String,
-    /// The configuration that it was built with, where known.
+    /// The configuration with which it was built, if known.
     pub config: Option<PathBuf>,
-    /// The suites of Debian that it was found in; none: the system's, or it is the user's own.
+    /// The suites of Debian in which it was found; empty for the system's, or if it is the user's
+    /// own.
     pub suites: Vec<String>,
-    /// The distribution's package that it came from, if it did.
+    /// The distribution's package from which it came, if any.
     pub package: Option<Package>,
-    /// The directory with what was built besides, if `punctual kernel build` made it.
+    /// The directory with the other built files, if `punctual kernel build` made it.
     pub built: Option<PathBuf>,
 }
 
@@ -94,6 +95,6 @@ pub struct Package {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The file's SHA-256, as apt's signed index has it.
+    /// The file's SHA-256, from apt's signed index.
     pub sha256: String,
 }

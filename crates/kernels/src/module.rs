@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel modules that a user adds to a kernel.
 //!
-//! The guest loads them as they are, so they are unpacked here, once, and it is checked here
-//! that the kernel will accept them.
+//! The guest loads them as they are, so they are unpacked here, once. Here it is also checked that
+//! the kernel will accept them.
 
 use std::fs;
 use std::io;
@@ -12,37 +12,37 @@ use object::{Architecture, Object as _, ObjectKind, ObjectSection as _};
 
 use crate::packed::{Packing, unpack};
 
-/// No module is larger: Debian's largest has 40 MiB with its symbols.
+/// The greatest size of a module: Debian's largest has 40 MiB with its symbols.
 const SIZE_MAX: u64 = 256 << 20;
 
-/// Why a module cannot be used.
+/// The reason why a module cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
     /// The file cannot be read.
     #[error("{}: expected a kernel module, found: {err}", .0.display(), err = .1)]
     Unreadable(PathBuf, io::Error),
-    /// Its name does not end as a module's does.
+    /// The file name does not end like that of a module.
     #[error("{}: expected a file called NAME.ko, NAME.ko.xz, NAME.ko.gz or NAME.ko.zst: rename it, or name the module that was built", .0.display())]
     Name(PathBuf),
-    /// It cannot be unpacked.
+    /// The file cannot be unpacked.
     #[error("{}: expected a compressed kernel module, found damaged data ({err}): make the copy again", .0.display(), err = .1)]
     Damaged(PathBuf, io::Error),
-    /// It is something else.
+    /// The file is not a kernel module.
     #[error("{}: expected an x86-64 kernel module (ELF, relocatable), found {found}: take the .ko file that the kernel's build made", .path.display())]
     Other {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file that was found.
         found: String,
     },
-    /// It belongs to another kernel.
+    /// The module belongs to another kernel.
     #[error("{}: expected a module built for {expected}, found one for {found}: build it against this kernel's headers", .path.display())]
     OtherRelease {
         /// The file.
         path: PathBuf,
         /// The kernel's release.
         expected: String,
-        /// The release that the module was built for.
+        /// The release for which the module was built.
         found: String,
     },
 }
@@ -50,7 +50,7 @@ pub enum ModuleError {
 /// A module that is ready for the guest.
 #[derive(Debug)]
 pub struct Module {
-    /// `stall.ko`.
+    /// The name, such as `stall.ko`.
     pub file_name: String,
     /// The file, unpacked.
     pub bytes: Vec<u8>,
@@ -62,7 +62,7 @@ pub(super) fn read(path: &Path, release: &str) -> Result<Module, ModuleError> {
     check(path, packed, release)
 }
 
-/// Unpacks and checks what is in a module's file.
+/// Unpacks and checks the contents of a module's file.
 pub fn check(path: &Path, packed: Vec<u8>, release: &str) -> Result<Module, ModuleError> {
     let (file_name, packing) =
         split_name(path).ok_or_else(|| ModuleError::Name(path.to_owned()))?;
@@ -97,8 +97,8 @@ fn split_name(path: &Path) -> Option<(String, Packing)> {
     })
 }
 
-/// The release in `vermagic`, which the kernel compares when it loads the module; or what the
-/// file is instead.
+/// The release in `vermagic`, which the kernel compares when it loads the module; the error says
+/// what the file is instead.
 fn release_of(bytes: &[u8]) -> Result<String, String> {
     if !bytes.starts_with(b"\x7fELF") {
         return Err("no ELF file".to_owned());
@@ -128,7 +128,7 @@ pub(super) mod synthetic {
     use object::write::{Object, StandardSegment};
     use object::{Architecture, BinaryFormat, Endianness, SectionKind};
 
-    /// A module with nothing in it but what it says about itself.
+    /// A module that contains nothing but its own description.
     pub(crate) fn module(modinfo: &[u8], architecture: Architecture) -> Vec<u8> {
         let mut object = Object::new(BinaryFormat::Elf, architecture, Endianness::Little);
         let segment = object.segment_name(StandardSegment::Data).to_vec();
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(module.bytes, bytes);
     }
 
-    /// Where the machine has the programs that pack, what they pack is unpacked.
+    /// Checks that packed modules are unpacked, for each packing program that the machine has.
     #[test]
     fn packed_modules_are_unpacked() {
         let bytes = module_for("6.12.1-test");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver of a guest's network cards, from its kernel's package.
 //!
-//! What was fetched is kept by the kernel's release: `CACHE/network/RELEASE/e1000e.ko`.
+//! Fetched modules are kept by the kernel's release: `CACHE/network/RELEASE/e1000e.ko`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,14 @@ use crate::apt::Wanted;
 use crate::error::KernelError;
 use crate::{Kernel, packaged};
 
-/// What the cards' modules need besides, in the order in which it is loaded: modules of Linux 5.10,
-/// and parts of later kernels of Debian's.
+/// Further modules that the cards' modules need, in the order in which they are loaded. They are
+/// modules of Linux 5.10, and parts of Debian's later kernels.
 const BESIDES: [&str; 2] = ["pps_core", "ptp"];
 
 /// The modules that drive a card, in the order in which they are loaded, fetched if need be. Both
 /// cards' modules are taken together, so that a kernel's package is read once.
 ///
-/// # Errors
-/// Where the kernel is none of the distribution's, or its package has no such module.
+/// If the kernel is not one of the distribution's, or its package has no such module.
 pub fn modules(
     cache: &Path,
     kernel: &Kernel,

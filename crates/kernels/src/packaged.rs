@@ -10,14 +10,13 @@ use crate::error::{KernelError, at};
 use crate::paths::Lock;
 use crate::{Kernel, Package};
 
-/// The names that were asked for stand beside the modules.
+/// The file beside the modules with the names that were asked for.
 const ASKED: &str = "asked";
 
-/// The directory that holds these modules of a kernel, fetched if need be. `what` they are for
-/// is the name of the directory above it.
+/// The directory that holds these modules of a kernel, fetched if need be. `what` is their purpose
+/// and the name of the directory above it.
 ///
-/// # Errors
-/// Where the package cannot be had, or lacks one that is needed.
+/// If the package is not available, or lacks a needed module.
 pub(crate) fn modules(
     cache: &Path,
     what: &str,
@@ -61,7 +60,7 @@ fn fetch(
     fs::rename(&modules, place).map_err(at(place))
 }
 
-/// From Linux 7.2 on the modules are in a package of their own.
+/// The package with the modules: from Linux 7.2 on, they are in a package of their own.
 fn package_of_modules(
     lists: &Lists,
     kernel: &Kernel,

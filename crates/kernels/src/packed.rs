@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that came compressed, unpacked into bounded memory.
+//! Compressed files, unpacked into bounded memory.
 
 use std::io::{self, Read};
 
 use liblzma::read::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// Not compressed.
     None,
-    /// By xz.
+    /// Compressed by xz.
     Xz,
-    /// By gzip.
+    /// Compressed by gzip.
     Gzip,
-    /// By zstd.
+    /// Compressed by zstd.
     Zstd,
 }
 
 impl Packing {
-    /// As its first bytes say.
+    /// Detects the compression by the first bytes.
     pub fn of(bytes: &[u8]) -> Self {
         match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -31,8 +31,8 @@ impl Packing {
     }
 }
 
-/// What was packed; more than `most` bytes of it are an error of the kind `FileTooLarge`. A
-/// compressed file may ask for a dictionary of any size: it is given no more memory either.
+/// Unpacks a file; more than `most` unpacked bytes are an error of the kind `FileTooLarge`. A
+/// compressed file may ask for a dictionary of any size, and gets no more memory for that either.
 pub fn unpack(packed: Vec<u8>, packing: Packing, most: u64) -> io::Result<Vec<u8>> {
     let packed_bytes = &packed[..];
     match packing {
@@ -49,7 +49,7 @@ pub fn unpack(packed: Vec<u8>, packing: Packing, most: u64) -> io::Result<Vec<u8
     }
 }
 
-/// Reads all of it, and never more than so much.
+/// Reads everything, but never more than `most` bytes.
 fn limited(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;

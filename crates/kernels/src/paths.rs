@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where Punctual keeps its files, and how two processes share them.
+//! The places of Punctual's files, and the ways in which two processes share them.
 //!
-//! Files appear whole or not at all ([`write_atomically`]), and what is costly to make is
-//! made once, under a [`Lock`].
+//! Files appear whole or not at all ([`write_atomically`]), and costly files are made once, under a
+//! [`Lock`].
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// Neither an XDG variable nor `HOME` says where files belong.
+/// Neither an XDG variable nor `HOME` names a directory for files.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected an absolute path in {variable} or in HOME, found none: set {variable}")]
 pub struct NoHome {
     variable: &'static str,
 }
 
-/// Where things are kept that can be fetched or built again: `~/.cache/punctual`.
+/// The directory for files that can be fetched or built again: `~/.cache/punctual`.
 pub fn cache_dir() -> Result<PathBuf, NoHome> {
     from_environment("XDG_CACHE_HOME", ".cache")
 }
 
-/// Where the user's own settings are: `~/.config/punctual`.
+/// The directory of the user's own settings: `~/.config/punctual`.
 pub fn config_dir() -> Result<PathBuf, NoHome> {
     from_environment("XDG_CONFIG_HOME", ".config")
 }
@@ -39,7 +39,8 @@ fn from_environment(variable: &'static str, below_home: &str) -> Result<PathBuf,
     directory.ok_or(NoHome { variable })
 }
 
-/// The XDG base directory specification has relative paths ignored.
+/// The directory by these variables. Relative paths are ignored, as the XDG base directory
+/// specification demands.
 fn resolve(xdg: Option<OsString>, home: Option<OsString>, below_home: &str) -> Option<PathBuf> {
     let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|p| p.is_absolute());
     absolute(xdg)
@@ -82,13 +83,12 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock; waits as long as somebody else has it.
+    /// Takes the lock; waits while somebody else has it.
     pub fn acquire(path: &Path) -> io::Result<Self> {
         Self::wait(path, FlockOperation::LockExclusive)
     }
 
-    /// Takes the lock together with all others who share it; waits as long as somebody has it
-    /// alone.
+    /// Takes the lock together with everyone else who shares it; waits while somebody has it alone.
     pub fn share(path: &Path) -> io::Result<Self> {
         Self::wait(path, FlockOperation::LockShared)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's record, and how its files come into a directory.
+//! A kernel's record, and the ways in which its files come into a directory.
 
 use std::fs;
 use std::io;
@@ -17,14 +17,14 @@ use crate::module;
 use crate::paths;
 use crate::source::Source;
 
-/// `kernel.toml`.
+/// The contents of `kernel.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) id: String,
     pub(super) release: String,
     /// The whole version text in the image.
     pub(super) banner: String,
-    /// Records of earlier versions do not have it.
+    /// The architecture; records of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "is_amd64")]
     pub(super) architecture: Architecture,
     pub(super) origin: String,
@@ -37,15 +37,15 @@ pub(super) struct Record {
     pub(super) vmlinuz_sha256: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) config_sha256: Option<String>,
-    /// The suites of Debian that it was found in; none: those of the system.
+    /// The suites of Debian in which it was found; empty for those of the system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) suites: Vec<String>,
-    /// When it was put here, RFC 3339, UTC.
+    /// The time at which it was put here, RFC 3339, UTC.
     pub(super) fetched_at: String,
     pub(super) boot: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) modules: Vec<RecordedModule>,
-    /// What was built besides the kernel: paths below `built/`.
+    /// The files that were built besides the kernel, as paths below `built/`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) built: Vec<RecordedModule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ fn is_amd64(architecture: &Architecture) -> bool {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecordedModule {
-    /// Below `modules/`: `0/stall.ko`.
+    /// Its path below `modules/`: `0/stall.ko`.
     pub(super) file: String,
     pub(super) sha256: String,
 }
@@ -105,7 +105,7 @@ pub(super) fn fetch_into(
     })
 }
 
-/// A package, and where it was found.
+/// A package, and the place where it was found.
 struct Found {
     lists: Lists,
     suites: Vec<String>,
@@ -113,8 +113,8 @@ struct Found {
     unpacked: apt::Unpacked,
 }
 
-/// The package that `id` asks for: among those that its source names, or else among all
-/// releases of its line.
+/// The package that `id` asks for: among those that its source names, or else among all releases of
+/// its line.
 fn find(
     work: &Path,
     cache: &Path,
@@ -141,12 +141,12 @@ fn find(
     }
 }
 
-/// Whether another archive may have what this one has not.
+/// Returns true if another archive may have the package that this one lacks.
 fn is_elsewhere(error: &AptError) -> bool {
     matches!(error, AptError::NoVersion { .. } | AptError::NoPackage(_)) || error.is_gone()
 }
 
-/// The name that a pattern of packages begins with.
+/// The name at the beginning of a package pattern.
 fn plain(pattern: &str) -> String {
     let name = pattern.trim_start_matches('^').replace("\\.", ".");
     let is_pattern = |c: char| "[(*+?$".contains(c);
@@ -154,7 +154,7 @@ fn plain(pattern: &str) -> String {
     begin.trim_end_matches(['.', '-']).to_owned()
 }
 
-/// The newest package that fits and can be downloaded: an index may name what is gone.
+/// The newest package that fits and can be downloaded: an index may name files that are gone.
 fn newest(
     work: &Path,
     lists: &Lists,
@@ -191,7 +191,7 @@ fn download_into(
     Ok(unpacked)
 }
 
-/// From Linux 7.2 on the configuration is in a package of its own.
+/// Fetches the configuration, which is in a package of its own from Linux 7.2 on.
 fn fetch_config(
     work: &Path,
     lists: &Lists,
@@ -217,7 +217,7 @@ pub(super) fn copy_into(
     Ok(Record { id, ..record })
 }
 
-/// Copies a kernel of the user's own into `work`: an image, or a Debian package that has one.
+/// Copies a kernel of the user's own into `work`: an image, or a Debian package that contains one.
 pub(super) fn add_into(
     work: &Path,
     id: &str,
@@ -327,7 +327,7 @@ pub(super) fn copy_built_into(
     Ok(Record { id, ..record })
 }
 
-/// Distributions install a kernel's configuration beside it, under its release.
+/// Copies a kernel's configuration, which distributions install beside it, under its release.
 fn copy_config(work: &Path, image: &Path, release: &str) -> Result<Option<String>, KernelError> {
     let config = image.with_file_name(format!("config-{release}"));
     if !config.is_file() {

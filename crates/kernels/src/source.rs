@@ -13,20 +13,20 @@ static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels");
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// What users call it: `debian-6.12-rt`.
+    /// The name that users give: `debian-6.12-rt`.
     pub id: String,
     /// One line for tables.
     pub summary: String,
     /// An extended regular expression for the names of packages; the newest is taken,
     /// unless an id names a version (`debian-6.12@6.12.117`).
     pub package: String,
-    /// What its processor is; of another than the system's it needs `suites`.
+    /// The architecture of its processor; if it is not the system's, `suites` are needed.
     #[serde(default)]
     pub architecture: Architecture,
-    /// The suites of Debian that have it (`bullseye-security`); none: those of the system.
+    /// The suites of Debian that have it (`bullseye-security`); empty for those of the system.
     #[serde(default)]
     pub suites: Vec<String>,
-    /// Boot arguments that it is always started with.
+    /// Boot arguments with which it is always started.
     #[serde(default)]
     pub boot: String,
     /// The releases of its line.
@@ -43,7 +43,7 @@ pub struct Releases {
     pub suites: Vec<String>,
 }
 
-/// A file in `kernels/` that is no source.
+/// The error for a file in `kernels/` that is not a source.
 #[derive(Debug, thiserror::Error)]
 #[error("kernels/{file}: expected a kernel source with id, summary and package, found: {error}")]
 pub struct SourceError {

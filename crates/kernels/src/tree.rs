@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A piece of a kernel's source for loads that compile: `lib/` of Debian's package of the source,
+//! A piece of a kernel's source for loads that compile: `lib/` of Debian's source package,
 //! preprocessed with the kernel's own configuration and flags. So a guest needs no headers, and
 //! compiles what a kernel's build compiles.
 //!
-//! What was made is kept by the kernel's release: `CACHE/tree/RELEASE/radix-tree.i`.
+//! The files are kept by the kernel's release: `CACHE/tree/RELEASE/radix-tree.i`.
 
 use std::fs;
 use std::io;
@@ -17,8 +17,8 @@ use crate::paths::Lock;
 
 const SCRIPT: &str = include_str!("tree.sh");
 
-/// The preprocessed files, sorted by name; fetched and made if need be. An error where the
-/// kernel is none of the distribution's, or its source or headers cannot be had.
+/// The preprocessed files, sorted by name; fetched and made if need be. Returns an error if the
+/// kernel is not one of the distribution's, or its source or headers are not available.
 pub fn preprocessed(
     cache: &Path,
     kernel: &Kernel,

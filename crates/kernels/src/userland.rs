@@ -2,8 +2,8 @@
 //! A whole userland for the programs of a guest: a directory, or a tar file such as an exported
 //! container image. It becomes a part of the guest's initramfs.
 //!
-//! Names and links stay as they are. All belongs to root there; device nodes, sockets and pipes,
-//! the bits setuid and setgid, and what lies in `/dev`, `/proc` and `/sys` are left out.
+//! Names and links stay as they are. Everything belongs to root there. Device nodes, sockets and
+//! pipes, the setuid and setgid bits, and the contents of `/dev`, `/proc` and `/sys` are left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,23 +21,24 @@ use crate::elf;
 use crate::initramfs::{Entry, Initramfs, InitramfsError};
 use crate::packed::{Packing, unpack};
 
-/// More than this is no userland for a guest, in bytes.
+/// The greatest size of a userland for a guest, in bytes.
 const SIZE_MAX: u64 = 2 << 30;
 
-/// Directories of the kernel's own.
+/// Directories that belong to the kernel.
 const OF_KERNEL: [&str; 3] = ["dev", "proc", "sys"];
 
-/// More symbolic links than the kernel follows.
+/// The most symbolic links followed in a path, as by the kernel.
 const LINKS_MAX: usize = 40;
 
-/// The mode of a file without setuid and setgid.
+/// The mask for the mode of a file, without setuid and setgid.
 const MODE: u32 = 0o1777;
 
-/// What a layer calls a file that it takes away, and a directory whose earlier contents it does.
+/// The prefix that marks a file which a layer removes; `EMPTIED` marks a directory whose earlier
+/// contents it removes.
 const TAKEN_AWAY: &str = ".wh.";
 const EMPTIED: &str = ".wh..wh..opq";
 
-/// Why something is no userland, or has no such program.
+/// The reason why something cannot be a userland, or lacks a program.
 #[derive(Debug, thiserror::Error)]
 pub enum UserlandError {
     /// It cannot be read.
@@ -45,15 +46,15 @@ pub enum UserlandError {
     Unreadable {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
-    /// Something in it cannot be in a guest.
+    /// Some file in it cannot be in a guest.
     #[error("{}: {what}", .path.display())]
     Unfit {
         /// The userland.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The fault, and advice.
         what: String,
     },
 }
@@ -62,22 +63,21 @@ pub enum UserlandError {
 #[derive(Clone, Debug)]
 pub struct Userland {
     path: PathBuf,
-    /// By path without the leading slash.
+    /// Entries by path, without the leading slash.
     entries: BTreeMap<String, Entry>,
-    /// How many bytes its files have, at most.
+    /// The number of bytes in its files, at most.
     size: u64,
-    /// How many device nodes, sockets and pipes were left out.
+    /// The number of device nodes, sockets and pipes that were left out.
     left_out: usize,
-    /// How many files had setuid or setgid.
+    /// The number of files that had setuid or setgid.
     lowered: usize,
 }
 
 impl Userland {
-    /// The userland in a directory, or in a tar file: that of `docker export`, or of `docker
-    /// save` with one image; plain, or packed by gzip, xz or zstd.
+    /// Reads the userland in a directory or in a tar file: that of `docker export`, or that of
+    /// `docker save` with one image; plain, or packed by gzip, xz or zstd.
     ///
-    /// # Errors
-    /// Where it cannot be read, has names that cannot be in a guest, or is larger than 2 GiB.
+    /// If it cannot be read, has names that cannot be in a guest, or is larger than 2 GiB.
     pub fn read(path: &Path) -> Result<Self, UserlandError> {
         let mut userland = Self {
             path: path.to_owned(),
@@ -104,12 +104,12 @@ impl Userland {
         Ok(userland)
     }
 
-    /// How many bytes its files have, with those of which a later layer has others.
+    /// The number of bytes in its files, including those that a later layer replaces.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// What it is, in a line: how large, and what was left out.
+    /// A description in one line: its size, and the parts that were left out.
     pub fn told(&self) -> String {
         let is_file = |entry: &&Entry| matches!(entry, Entry::File { .. });
         let files = self.entries.values().filter(is_file).count();
@@ -128,11 +128,10 @@ impl Userland {
         told
     }
 
-    /// Checks that a program can start in it on this architecture, as far as files tell it. A name
+    /// Checks that a program in it can start on this architecture, as far as the files show. A name
     /// is looked up along the path that it has in a guest.
     ///
-    /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub fn check_program(
         &self,
         name: &str,
@@ -184,11 +183,10 @@ impl Userland {
         }
     }
 
-    /// Puts it where a guest's programs have their root, with the directories that are mounted
-    /// there, and files of this machine at their own paths.
+    /// Puts it at the root of a guest's programs, with the directories that are mounted there, and
+    /// with files of this machine at their own paths.
     ///
-    /// # Errors
-    /// Where two things are to have one path.
+    /// If two entries would have one path.
     pub fn put_into(
         &self,
         initramfs: &mut Initramfs,
@@ -215,7 +213,7 @@ impl Userland {
         Ok(())
     }
 
-    /// What is at a path within it, once all links are followed.
+    /// The entry at a path within it, with all links followed.
     fn follow(&self, path: &str) -> Option<&Entry> {
         let mut names: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
         let mut at: Vec<String> = Vec::new();
@@ -287,7 +285,7 @@ impl Userland {
         Ok(())
     }
 
-    /// Takes away what a layer of an image says is no more.
+    /// Removes the files that a layer of an image marks as removed.
     fn take_away(&mut self, layer: &[u8]) -> Result<(), Failure> {
         for found in tar::Archive::new(layer).entries()? {
             let name = name_of(&found?.path_bytes())?;
@@ -382,7 +380,7 @@ impl Userland {
         Ok(())
     }
 
-    /// What comes later takes the place of what is there.
+    /// Puts an entry; it replaces an earlier one at the same path.
     fn put(&mut self, name: &str, entry: Entry) -> Result<(), Failure> {
         let name = name.trim_start_matches('/');
         if name.contains('\0') {
@@ -410,7 +408,7 @@ impl Userland {
     }
 }
 
-/// What is wrong with a userland that is read.
+/// The fault in a userland that is being read.
 enum Failure {
     Io(io::Error),
     Unfit(String),
@@ -422,7 +420,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// An error, with the file within that it is of.
+/// Turns an error into one that names the file within the userland.
 fn at(path: &Path) -> impl Fn(io::Error) -> Failure {
     let path = path.to_owned();
     move |error| {
@@ -445,14 +443,14 @@ fn too_large() -> Failure {
     ))
 }
 
-/// Whether it lies in one of the kernel's directories, or is one of them.
+/// Returns true if the path is one of the kernel's directories, or lies in one.
 fn is_of_kernel(name: &str) -> bool {
     let first = name.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| OF_KERNEL.contains(&first))
 }
 
-/// The name of a file in a tar file, without what stands for its root; one that leads out of that
-/// is refused.
+/// The name of a file in a tar file, without the part that stands for its root. A name that leads
+/// out of the root is refused.
 fn name_of(bytes: &[u8]) -> Result<String, Failure> {
     let Ok(name) = std::str::from_utf8(bytes) else {
         let name = String::from_utf8_lossy(bytes).into_owned();
@@ -479,14 +477,14 @@ fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// What `docker save` says of an image.
+/// An image as `docker save` describes it.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Image {
     layers: Vec<String>,
 }
 
-/// The layers of an image of `docker save`, from the lowest on; `None` where it is none.
+/// The layers of an image of `docker save`, lowest first; `None` if this is not one.
 fn layers(bytes: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Failure> {
     const ALONE: &str = "`docker export $(docker create IMAGE) -o image.tar` writes one that can \
                          be read";

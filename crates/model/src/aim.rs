@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One sample whose deadline is moved to a chosen moment.
 //!
-//! A run that is aimed must be equal to the one that is not, to the last bit, up to the moment at
-//! which the moved timer is armed. So each guest gets a line of one and the same length behind its
-//! plan, and handles it by the same instructions whatever its digits are.
+//! A run that is aimed must be equal to one that is not, to the last bit, up to the moment when
+//! the moved timer is armed. So each guest gets a line of one and the same length after its plan,
+//! and handles it with the same instructions whatever its digits are.
 
 use crate::units::Nanos;
 
-/// Which sample of the probe `timer` is due when.
+/// An aim for one sample of the probe `timer`: which sample, and when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Aim {
     /// The step, from 0.
     pub step: u64,
-    /// The sample's number in its step, from 1: the deadline is counted from the one before.
+    /// The sample's number in its step, from 1: the deadline is counted from the previous sample.
     pub sample: u64,
-    /// How long after the reading of the clock that ended the sample before.
+    /// The time from the clock reading that ended the previous sample to the deadline.
     pub after: Nanos,
-    /// How long behind that deadline a second timer is due, whose interrupt falls into the path;
-    /// 0 where there is none.
+    /// The time from that deadline until a second timer is due, whose interrupt falls into the
+    /// path; 0 if there is no second timer.
     pub second: Nanos,
 }
 
-/// How many digits each number has: all that fit into 63 bits.
+/// The number of digits in each number: all that fit into 63 bits.
 const DIGITS: usize = 18;
-/// What precedes each number.
+/// The words before each number.
 const WORDS: [&str; 4] = ["# aim step ", " sample ", " after ", " second "];
-/// How long the line is.
+/// The length of the line.
 pub const LINE: usize = {
     let words = WORDS[0].len() + WORDS[1].len() + WORDS[2].len() + WORDS[3].len();
     words + WORDS.len() * DIGITS + 1
 };
-/// No plan has such a number.
+/// A step and a sample that no plan has.
 const NOWHERE: u64 = 999_999_999_999_999_999;
-/// More than a step has samples.
+/// The power of two that exceeds the number of samples in a step.
 const STEPS_APART: u32 = 42;
 
 impl Aim {
-    /// No sample is aimed.
+    /// The aim at no sample.
     pub const NONE: Self = Self {
         step: NOWHERE,
         sample: NOWHERE,
@@ -44,7 +44,7 @@ impl Aim {
         second: Nanos::ZERO,
     };
 
-    /// The line behind a plan.
+    /// Returns the line that follows a plan.
     pub fn line(self) -> String {
         let [after, second] = [self.after, self.second].map(|time| time.0.max(0) as u64);
         let numbers = [self.step, self.sample, after, second];
@@ -53,8 +53,8 @@ impl Aim {
         words.collect::<String>() + "\n"
     }
 
-    /// A plan that came with such a line, without it, and what the line says; nothing where there
-    /// is none.
+    /// Splits a plan that came with such a line into the plan and the line's content; `None` if
+    /// there is no such line.
     pub fn split(text: &[u8]) -> Option<(&[u8], Self)> {
         let (plan, line) = text.split_at(text.len().checked_sub(LINE)?);
         let mut at = 0;
@@ -79,7 +79,7 @@ impl Aim {
         ))
     }
 
-    /// What it says of this step: of another one, a sample that there is not.
+    /// Restricts the aim to the given step: for any other, it names a sample that does not exist.
     #[must_use]
     pub fn within(self, step: u32) -> Self {
         let other = (self.step ^ u64::from(step)) << STEPS_APART;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording against its step: how many samples were asked for, for how long, and which periods
-//! its samples cannot but have missed.
+//! Checks of a recording against its step: the number of samples, the time, and the periods that
+//! its samples must have missed.
 
 use crate::recording::Recording;
 use crate::units::Nanos;
 
-/// The probes of which each recording has as many samples as are asked for, and how many that are
-/// where a step does not say; 0 for one that has to say.
+/// Probes whose recordings all have as many samples as requested, each with its number of samples
+/// if a step does not say; 0 for a probe whose steps must say.
 pub const COUNTED: [(&str, i64); 9] = [
     ("timer", 10_000),
     ("realfeel", 10_000),
@@ -19,17 +19,17 @@ pub const COUNTED: [(&str, i64); 9] = [
     ("program", 0),
 ];
 
-/// The probes that look out for events, and tell for how long they did; how many milliseconds
-/// that are where a step does not say.
+/// Probes that watch for events and report for how long, each with its time in milliseconds if a
+/// step does not say.
 pub const TIMED: [(&str, i64); 2] = [("tick", 2_000), ("noise", 2_000)];
 
-/// The probes of which a sample misses as many periods as it is late by, whole ones.
+/// Probes of which a sample misses as many whole periods as it is late.
 const PERIODIC: [&str; 2] = ["timer", "signal"];
 
-/// What a program's cycle is called that is held against its period.
+/// The name of the part of a program's cycle that is compared with its period.
 const RESPONSE: &str = "response";
 
-/// What a step asks for by this name; where it does not say, what its probe measures by itself.
+/// Returns the value of a step's parameter or, if the step does not set it, the probe's default.
 fn asked(params: &toml::Table, name: &str, defaults: &[(&str, i64)], probe: &str) -> Option<i64> {
     let own = defaults.iter().find(|(other, _)| *other == probe);
     let (_, default) = own?;
@@ -39,8 +39,8 @@ fn asked(params: &toml::Table, name: &str, defaults: &[(&str, i64)], probe: &str
     }
 }
 
-/// How a recording is not what its step asks for: less of it, more time, fewer periods missed than
-/// its samples say.
+/// Describes how a recording deviates from its step's request: less of it, more time, or fewer
+/// missed periods than its samples imply.
 pub fn against_step(params: &toml::Table, recording: &Recording) -> Option<String> {
     let more = |what| format!("it claims more time than its plan asks for: {what}");
     let missed = |what| format!("it claims fewer missed periods than its samples show: {what}");
@@ -51,7 +51,7 @@ pub fn against_step(params: &toml::Table, recording: &Recording) -> Option<Strin
         .or_else(|| shortfall(params, recording).map(less))
 }
 
-/// For how long a step is to look; `None` where its samples are counted.
+/// Returns how long a step is to watch; `None` if its samples are counted.
 fn duration(params: &toml::Table, recording: &Recording) -> Option<Nanos> {
     let said = params.get("duration_ms").and_then(toml::Value::as_integer);
     let probe = &*recording.key.probe;
@@ -59,8 +59,8 @@ fn duration(params: &toml::Table, recording: &Recording) -> Option<Nanos> {
     Some(Nanos::from_millis(millis))
 }
 
-/// How a recording has less than its step asks for: `40 samples of 100`. `None` where it says
-/// itself that it was interrupted.
+/// Describes how a recording falls short of its step's request: `40 samples of 100`. `None` if it
+/// is marked as interrupted.
 fn shortfall(params: &toml::Table, recording: &Recording) -> Option<String> {
     if recording.interrupted {
         return None;
@@ -77,9 +77,9 @@ fn shortfall(params: &toml::Table, recording: &Recording) -> Option<String> {
     is_short.then(|| format!("{observed} of {duration}"))
 }
 
-/// How a recording says that it was observed for longer than its step asks for, which no probe
-/// is: `2000 s of 2 s`. A second and a half of the time are left for what ends late. Who counts
-/// samples looks for no time of its own.
+/// Describes a recording's claim of a longer observation than its step asks for, which no probe
+/// makes: `2000 s of 2 s`. Half as much again and a second are left for a late end. A probe that
+/// counts samples does not watch for a time of its own.
 fn excess(params: &toml::Table, recording: &Recording) -> Option<String> {
     let observed = recording.observed()?;
     let Some(duration) = duration(params, recording) else {
@@ -89,8 +89,8 @@ fn excess(params: &toml::Table, recording: &Recording) -> Option<String> {
     (observed > most).then(|| format!("{observed} of {duration}"))
 }
 
-/// How many periods began while a program's cycle had not ended, besides its own: each once, also
-/// where the cycles behind it catch up. A cycle is when it was due, and its response.
+/// Counts the periods, besides a cycle's own, that began before a program's cycle had ended: each
+/// once, even if the next cycles catch up. A cycle is the time when it was due, and its response.
 pub fn periods_missed(cycles: impl Iterator<Item = (Nanos, Nanos)>, period: Nanos) -> u64 {
     let mut until = i64::MIN;
     let missed = cycles.map(|(due, response)| {
@@ -104,7 +104,7 @@ pub fn periods_missed(cycles: impl Iterator<Item = (Nanos, Nanos)>, period: Nano
     missed.sum()
 }
 
-/// How a recording says that it missed fewer periods than its worst samples are late by:
+/// Describes a recording's claim of fewer missed periods than its worst samples are late:
 /// `0 of at least 3`.
 fn uncounted(params: &toml::Table, recording: &Recording) -> Option<String> {
     let is_response = recording.key.variant.rsplit(' ').next() == Some(RESPONSE);
@@ -140,7 +140,7 @@ mod tests {
     use crate::key::RecordingKey;
     use crate::recording::{OBSERVED, Recorder};
 
-    /// A recording of a probe with samples of these lengths, each period of 1 ms.
+    /// Makes a recording of a probe with samples of these lengths, each period of 1 ms.
     fn of(probe: &str, variant: &str, values: &[i64]) -> Recording {
         let mut recorder = Recorder::new(values.len());
         for (at, value) in (0..).zip(values) {

@@ -17,10 +17,10 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// All of them.
+    /// All architectures.
     pub const ALL: [Self; 2] = [Self::Amd64, Self::Arm64];
 
-    /// What Debian calls it, as the files in `kernels/` do: `amd64`, `arm64`.
+    /// Returns Debian's name for it, which the files in `kernels/` use: `amd64`, `arm64`.
     pub fn debian(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
@@ -28,7 +28,7 @@ impl Architecture {
         }
     }
 
-    /// What `uname -m` says there, and Rust's targets begin with: `x86_64`, `aarch64`.
+    /// Returns its name in `uname -m`, with which Rust's targets begin: `x86_64`, `aarch64`.
     pub fn machine(self) -> &'static str {
         match self {
             Self::Amd64 => "x86_64",
@@ -36,18 +36,18 @@ impl Architecture {
         }
     }
 
-    /// The one of which `uname -m` says this.
+    /// Returns the architecture with this name in `uname -m`.
     pub fn of_machine(machine: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.machine() == machine)
     }
 
-    /// Whether it is not the one that punctual itself runs on.
+    /// Returns true if it is not the architecture that punctual itself runs on.
     pub fn is_foreign(self) -> bool {
         self.machine() != std::env::consts::ARCH
     }
 }
 
-/// As people write it: `x86-64`, `arm64`.
+/// Prints the usual spelling: `x86-64`, `arm64`.
 impl fmt::Display for Architecture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

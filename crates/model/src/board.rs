@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a workstation and the target on a board say to each other, one message to a
+//! Messages between a workstation and the target on a board, one message to a
 //! [frame](crate::frame).
 //!
 //! The measurement is a *job* on the board: a directory with the plan, and with the stream and
-//! the console that grow there, connected or not. A conversation begins a job, follows one from
-//! any offset, ends it and removes it; it may break off at any moment and be begun anew.
+//! the console, which grow there, connected or not. A conversation begins a job, follows one from
+//! any offset, ends it and removes it. It may break off at any moment and be started again.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;
@@ -14,86 +14,86 @@ use serde::{Deserialize, Serialize};
 
 use crate::status_page::Progress;
 
-/// Who holds the abstract Unix socket of this name measures on a machine.
+/// Name of the abstract Unix socket whose holder measures on a machine.
 const ALONE: &[u8] = b"punctual-host";
 
-/// Two runs at a time would measure one another: who holds this is the only one on the
-/// machine, whoever's the runs are. The kernel gives it back when its last holder dies; an
-/// error of kind [`AddrInUse`](io::ErrorKind::AddrInUse) where somebody has it.
+/// Makes the caller the only one to measure on the machine, no matter whose runs there are, since
+/// two runs at a time would measure one another. The kernel frees the socket when its last holder
+/// dies. Returns an [`AddrInUse`](io::ErrorKind::AddrInUse) error if somebody else holds it.
 pub fn alone() -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(ALONE)?)
 }
 
-/// What the workstation says.
+/// A message from the workstation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// Begin a job of this plan; answered by [`Answer::Begun`] or [`Answer::Refused`]. A job of
-    /// this name that is there already is the one that was begun.
+    /// Begin a job with this plan; answered by [`Answer::Begun`] or [`Answer::Refused`]. If a job
+    /// of this name already exists, it is the one that was begun.
     Begin {
-        /// Its name: no other one has it.
+        /// The job's name, which no other job has.
         job: String,
         /// The plan, in TOML.
         plan: String,
-        /// Whether one of an equal plan, which nobody has fetched, takes its place.
+        /// True if a job with an equal plan that nobody has fetched takes its place.
         take_up: bool,
     },
-    /// Tell what a job has said from these offsets on, and all that it says from now on.
+    /// Send everything that a job has written from these offsets on, and will write from now on.
     Follow {
-        /// Its name.
+        /// The job's name.
         job: String,
-        /// How many bytes of its stream are known.
+        /// The number of bytes of its stream that are known.
         stream: u64,
-        /// How many bytes of its console are known.
+        /// The number of bytes of its console that are known.
         console: u64,
     },
     /// End a job after its sample.
     Stop {
-        /// Its name.
+        /// The job's name.
         job: String,
     },
     /// End a job if it has not ended, and remove it; answered by [`Answer::Removed`].
     Remove {
-        /// Its name.
+        /// The job's name.
         job: String,
     },
-    /// Nothing, but the workstation is there.
+    /// Keeps the connection alive.
     Alive,
 }
 
-/// What the target on the board says.
+/// A message from the target on the board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// First of all: where it is.
+    /// Sent first: a description of the board.
     Hello(Hello),
     /// A job runs, or has run, under this name.
     Begun {
-        /// Its name.
+        /// The job's name.
         job: String,
     },
-    /// No job can be begun.
+    /// No job can begin.
     Refused(Refusal),
     /// The next bytes of the job's stream.
     Stream(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The next bytes of its console.
     Console(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// How far its step is.
+    /// The progress of its step.
     Progress(Progress),
-    /// It has ended, as these words say, and all of it was told.
+    /// The job has ended, with this description; all its output was sent.
     Ended(String),
-    /// There is no job of that name.
+    /// There is no job with that name.
     Gone,
-    /// Nothing is left of it.
+    /// The job was removed.
     Removed,
-    /// Nothing, but the board is there.
+    /// Keeps the connection alive.
     Alive,
 }
 
-/// Who is at the other end.
+/// A description of the other end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The target's own SHA-256, lower-case hexadecimal digits; `None` where it cannot read
+    /// The target's own SHA-256, in lower-case hexadecimal digits; `None` if it cannot read
     /// itself.
     pub target_sha256: Option<String>,
     /// The board's name for itself.
@@ -102,20 +102,20 @@ pub struct Hello {
     pub release: String,
     /// The command line that its kernel was booted with.
     pub cmdline: String,
-    /// How many CPUs it has; `None` where that is not known.
+    /// The number of its CPUs; `None` if it is not known.
     pub cpus: Option<u32>,
 }
 
-/// Why no job can be begun.
+/// The reason why no job can begin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// Somebody measures there.
+    /// Somebody else measures there.
     #[error(
         "another run is measuring there, and two at a time would measure one another: wait until it has ended"
     )]
     NotAlone,
-    /// The job that is to be taken up is another workstation's.
+    /// The job to be taken up belongs to another workstation.
     #[error("that run is being fetched already: wait until it has ended")]
     Followed,
     /// A file cannot be used.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a campaign asks for, in names.
+//! The request of a campaign, in names.
 
 use serde::{Deserialize, Serialize};
 
-/// What a campaign asks for.
+/// The request of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Its name.
     pub name: String,
-    /// One line that says what it is for.
+    /// One line that states its purpose.
     pub summary: String,
-    /// What was left out, with the reasons.
+    /// The parts that were left out, with the reasons.
     pub left_out: Vec<String>,
     /// Each suite with its subjects.
     pub settings: Vec<Setting>,
@@ -19,7 +19,7 @@ pub struct Asked {
 /// A suite with its subjects, and the seeds that each has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// What tells it from the others.
+    /// The name that distinguishes it from the others.
     pub name: String,
     /// The names of its subjects.
     pub subjects: Vec<String>,

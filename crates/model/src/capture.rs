@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Captures: what the kernel's own tracer had noted when a sample was longer than a limit.
+//! Captures: notes of the kernel's own tracer from when a sample was longer than a limit.
 //!
-//! The words are those of the kernel's documentation (`Documentation/trace/ftrace.rst`).
+//! The terms are those of the kernel's documentation (`Documentation/trace/ftrace.rst`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,42 +11,42 @@ use serde::{Deserialize, Serialize};
 use crate::recording::Sample;
 use crate::units::{CpuId, Nanos};
 
-/// So many captures a recording keeps at most.
+/// The most captures that a recording keeps.
 pub const CAPTURES_MOST: usize = 16;
 
-/// So many events a capture keeps at most: the last ones before its sample was taken.
+/// The most events that a capture keeps: the last ones before its sample was taken.
 pub const EVENTS_MOST: usize = 600;
 
-/// So many functions of a stack are kept at most, the innermost first.
+/// The most functions of a stack that are kept, the innermost first.
 pub const STACK_MOST: usize = 32;
 
-/// The setting that says which tracer ran beside a recording, or why none did.
+/// Setting: the tracer that ran beside a recording, or the reason why none did.
 pub const TRACER: &str = "tracer";
 
-/// The setting that says at which sample a recording was ended, where one was above the limit.
+/// Setting: the sample at which a recording was ended, if one was above the limit.
 pub const STOPPED: &str = "stopped_at_sample";
 
-/// Which of the kernel's tracers is read.
+/// One of the kernel's tracers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tracer {
     /// Events of interrupts, soft interrupts, timers and the scheduler, with two stacks.
     #[default]
     Events,
-    /// `osnoise` without its threads: how long interrupts, soft interrupts and threads ran.
+    /// `osnoise` without its threads: the running times of interrupts, soft interrupts and threads.
     Osnoise,
     /// `timerlat` with its threads, which measure beside the probe.
     Timerlat,
-    /// `wakeup_rt`: the longest way from a wake-up to the thread woken.
+    /// `wakeup_rt`: the longest time from a wake-up until the woken thread runs.
     Wakeup,
     /// `irqsoff`: the longest time with interrupts off.
     Irqsoff,
-    /// `function`: the events, and each function of the kernel that is entered.
+    /// `function`: the events, and each kernel function that is entered.
     Function,
 }
 
 impl Tracer {
-    /// All, in the order in which they are listed.
+    /// All tracers, in the order in which they are listed.
     pub const ALL: [Self; 6] = [
         Self::Events,
         Self::Osnoise,
@@ -56,7 +56,7 @@ impl Tracer {
         Self::Function,
     ];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -68,7 +68,7 @@ impl Tracer {
         }
     }
 
-    /// The kernel's name for it in `current_tracer`; `nop` where it is none of the kernel's.
+    /// Returns the kernel's name for it in `current_tracer`; `nop` if it is none of the kernel's.
     pub fn in_kernel(self) -> &'static str {
         match self {
             Self::Events => "nop",
@@ -97,56 +97,56 @@ impl FromStr for Tracer {
     }
 }
 
-/// That the kernel's tracer is read when a sample is above a limit.
+/// Instructions to read the kernel's tracer when a sample is above a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tracing {
-    /// Each new worst sample above this is captured; never, where there is none: then the
-    /// tracer only runs.
+    /// Limit above which each new worst sample is captured. Without a limit, nothing is captured:
+    /// the tracer only runs.
     #[serde(default, rename = "above_ns", skip_serializing_if = "Option::is_none")]
     pub above: Option<Nanos>,
-    /// Whether the first such sample is the last of its step.
+    /// True if the first such sample is the last of its step.
     #[serde(default)]
     pub stop: bool,
-    /// Which tracer.
+    /// The tracer to use.
     #[serde(default)]
     pub tracer: Tracer,
 }
 
-/// What the tracer had noted of one sample.
+/// The tracer's notes about one sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// The sample.
     pub sample: Sample,
-    /// The CPU on which it was taken, whose events these are.
+    /// The CPU on which the sample was taken, and which the events are from.
     pub cpu: CpuId,
     /// The measuring thread.
     pub pid: u32,
-    /// Which tracer it was.
+    /// The tracer that made the notes.
     pub tracer: Tracer,
-    /// How long the reading took; no sample was due meanwhile.
+    /// The time that the reading took; no sample was due meanwhile.
     #[serde(rename = "pause_ns")]
     pub pause: Nanos,
-    /// How many events were not kept: the ring had no room for them, or a capture has not.
+    /// The number of events that were not kept, because the ring or the capture had no room.
     pub lost: u64,
-    /// The events, the earliest first.
+    /// The events, earliest first.
     pub events: Vec<TraceEvent>,
-    /// What a tracer says of the longest that it has seen: `wakeup_rt`, `irqsoff`.
+    /// The tracer's report of the longest latency that it has seen: `wakeup_rt`, `irqsoff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<Longest>,
 }
 
-/// What a latency tracer says of the longest that it has seen.
+/// A latency tracer's report of the longest latency that it has seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Longest {
-    /// How long, in whole microseconds.
+    /// The latency, in whole microseconds.
     #[serde(rename = "latency_ns")]
     pub latency: Nanos,
-    /// The thread: for `wakeup_rt` the one that was woken.
+    /// The thread: for `wakeup_rt`, the one that was woken.
     pub task: Task,
-    /// For `irqsoff`, where interrupts were masked; may be empty.
+    /// For `irqsoff`, the place where interrupts were masked; may be empty.
     pub started: String,
-    /// For `irqsoff`, where they were opened again; may be empty.
+    /// For `irqsoff`, the place where interrupts were unmasked; may be empty.
     pub ended: String,
 }
 
@@ -155,123 +155,123 @@ pub struct Longest {
 pub struct Task {
     /// Its command, up to 15 bytes.
     pub comm: String,
-    /// Its number; 0 is the idle thread.
+    /// Its number; 0 for the idle thread.
     pub pid: u32,
 }
 
-/// In what the CPU was when it noted an event.
+/// The context in which the CPU was when it noted an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "the kernel notes each apart")]
 pub struct Context {
     /// Interrupts were masked.
     pub irqs_off: bool,
-    /// It was in the handler of an interrupt.
+    /// The CPU was in an interrupt handler.
     pub hard_irq: bool,
-    /// It was in a soft interrupt, or in an interrupt of one.
+    /// The CPU was in a soft interrupt, or in an interrupt during one.
     pub soft_irq: bool,
-    /// Another thread was to have the CPU.
+    /// Another thread was due to get the CPU.
     pub need_resched: bool,
-    /// How often preemption had been switched off, the interrupt itself not counted.
+    /// The depth to which preemption was disabled, not counting the interrupt itself.
     pub preempt_depth: u8,
 }
 
 /// One event of the trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceEvent {
-    /// When, counted from the moment when the sample was due. The kernel tells it in
+    /// Time of the event, counted from the moment when the sample was due. The kernel gives it in
     /// microseconds.
     #[serde(rename = "at_ns")]
     pub at: Nanos,
-    /// Who had the CPU.
+    /// The thread that had the CPU.
     pub task: Task,
-    /// In what the CPU was.
+    /// The context in which the CPU was.
     pub context: Context,
-    /// What happened.
+    /// The event itself.
     pub what: Happened,
-    /// The functions that led there, the innermost first; most often none were noted.
+    /// The functions that led there, innermost first; usually none were noted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
 }
 
-/// What happened.
+/// The kind of an event, with its details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Happened {
     /// `sched_switch`: another thread gets the CPU.
     Switch {
-        /// Who had it.
+        /// The thread that had the CPU.
         prev: Task,
-        /// The state in which it leaves it: `R` where it would go on.
+        /// The state in which that thread leaves the CPU: `R` if it could go on.
         state: String,
-        /// Who gets it.
+        /// The thread that gets the CPU.
         next: Task,
     },
     /// `sched_waking`: a thread is woken.
     Waking {
-        /// Which.
+        /// The thread.
         task: Task,
     },
-    /// `irq_handler_entry`, or an entry of `irq_vectors`.
+    /// `irq_handler_entry`, or an entry event of `irq_vectors`.
     IrqEntry {
         /// The device's or the vector's name: `local_timer`.
         name: String,
     },
-    /// It ends.
+    /// The interrupt ends.
     IrqExit {
-        /// The same name; the number of a device's interrupt.
+        /// The same name; for a device, the interrupt's number.
         name: String,
     },
     /// `softirq_entry`.
     SoftirqEntry {
-        /// Which: `TIMER`, `NET_RX`.
+        /// Its kind: `TIMER`, `NET_RX`.
         name: String,
     },
     /// `softirq_exit`.
     SoftirqExit {
-        /// Which.
+        /// Its kind.
         name: String,
     },
-    /// `hrtimer_expire_entry`: a timer has run out.
+    /// `hrtimer_expire_entry`: a timer has expired.
     TimerExpires {
-        /// Its function.
+        /// The timer's function.
         function: String,
     },
-    /// An event of `osnoise`: something has run, and was not interrupted for so long.
+    /// An event of `osnoise`: something ran for this long, interruptions not counted.
     Noise {
-        /// What kind of thing.
+        /// The kind of thing that ran.
         kind: NoiseKind,
         /// Its name.
         name: String,
-        /// When it began, counted as `at` is.
+        /// The time at which it began, counted like `at`.
         #[serde(rename = "start_ns")]
         start: Nanos,
-        /// How long it ran, without what interrupted it.
+        /// The time for which it ran, without its interruptions.
         #[serde(rename = "ran_ns")]
         ran: Nanos,
     },
-    /// A function of the kernel is entered.
+    /// A kernel function is entered.
     Function {
         /// Its name.
         name: String,
-        /// What called it.
+        /// Its caller.
         caller: String,
     },
-    /// What was written to `trace_marker`.
+    /// Text that was written to `trace_marker`.
     Mark(String),
-    /// Anything else.
+    /// Any other event.
     Other {
         /// The event's name.
         name: String,
-        /// What it says.
+        /// The event's text.
         detail: String,
     },
 }
 
-/// What made noise, as `osnoise` names it.
+/// The source of noise, as `osnoise` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseKind {
-    /// An interrupt that cannot be masked.
+    /// A non-maskable interrupt.
     Nmi,
     /// An interrupt.
     Irq,
@@ -282,7 +282,7 @@ pub enum NoiseKind {
 }
 
 impl Capture {
-    /// What in it contradicts itself, where it was forged or damaged.
+    /// Returns a contradiction within it, if any: it may have been forged or damaged.
     pub fn contradiction(&self) -> Option<&'static str> {
         let deep = |event: &TraceEvent| event.stack.len() > STACK_MOST;
         let rules = [

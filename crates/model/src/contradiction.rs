@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of a recording that do not come out of its samples or its bins.
+//! Figures of a recording that do not follow from its samples or its bins.
 //!
-//! A verdict reads the largest sample, the sum, the interval. Whoever writes a file can write
-//! any of them; so each is held against what it was taken from.
+//! A verdict reads the largest sample, the sum, the interval. Anyone who can write a file can
+//! forge any of them, so each is compared with the data that it was computed from.
 
 use crate::histogram::{Bin, HIGHEST, Histogram};
 use crate::recording::{Recording, Sample, Tally, WORST_KEPT};
 use crate::units::Nanos;
 
-/// No nominal time between samples is longer: a day.
+/// The longest nominal time between samples: a day.
 const INTERVAL_MOST: Nanos = Nanos(86_400_000_000_000);
 
-/// No moment and no sample is farther from zero: 146 years.
+/// The greatest distance of a moment or a sample from zero: 146 years.
 const TIME_MOST: i64 = 1 << 62;
 
-/// Whether a figure comes out of a recording's bins, and what it is where it does not.
+/// A check that a figure follows from a recording's bins, and the fault if it does not.
 type Rule = (fn(&Recording, &[Bin]) -> bool, &'static str);
 
-/// The first figure that is another one than samples and bins say.
+/// Returns the first figure that differs from what samples and bins say.
 pub(crate) fn figures(recording: &Recording) -> Option<&'static str> {
     if !times_are_possible(recording) {
         return Some("a time that no clock shows");
@@ -45,7 +45,7 @@ pub(crate) fn figures(recording: &Recording) -> Option<&'static str> {
         .or_else(|| interval(recording))
 }
 
-/// Whether moments can be added up without leaving their range.
+/// Returns true if moments can be added up without leaving their range.
 fn times_are_possible(recording: &Recording) -> bool {
     let mut at = 0_i128;
     let kept = recording.samples.steps().iter().all(|step| {
@@ -60,7 +60,7 @@ fn times_are_possible(recording: &Recording) -> bool {
         .all(is_possible)
 }
 
-/// Of all samples each figure is what it would have been while they were taken.
+/// If all samples were kept, checks that each figure is what it was while they were taken.
 fn of_samples(recording: &Recording) -> Option<&'static str> {
     let mut tally = Tally::new();
     let mut sum = 0_i128;
@@ -91,8 +91,8 @@ fn of_samples(recording: &Recording) -> Option<&'static str> {
     broken.map(|(_, what)| *what)
 }
 
-/// What of a nominal interval its samples' moments contradict: so many samples take so long.
-/// What is due is never early; a tenth, and one interval, are left for what begins late.
+/// Checks a nominal interval against its samples' moments: so many samples take so long.
+/// A sample is never early; a tenth, and one interval, are allowed for a late start.
 fn interval(recording: &Recording) -> Option<&'static str> {
     let nominal = recording.interval?;
     if nominal <= Nanos::ZERO || nominal > INTERVAL_MOST {
@@ -107,7 +107,7 @@ fn interval(recording: &Recording) -> Option<&'static str> {
     (!all).then_some("an interval that its samples' moments do not leave room for")
 }
 
-/// The least and the most that the smallest, or the largest, of all samples may be.
+/// Checks that the smallest and the largest of all samples lie where the bins allow them to.
 fn extremes_are_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     let Some((min, max)) = recording.extremes else {
         return true;
@@ -131,9 +131,9 @@ fn extremes_are_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     min_is_there && max_is_there
 }
 
-/// The sum is that of the worst samples, of which each is known, and of the others: between that
-/// of all lower and that of all upper edges of their bins, and none larger than the least of the
-/// worst.
+/// Checks that the sum is that of the worst samples, each of which is known, plus the others: these
+/// add up to a value between the sums of all lower and all upper edges of their bins, none of them
+/// above the least of the worst.
 fn sum_is_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     let Some((min, max)) = recording.extremes else {
         return recording.sum == Nanos::ZERO;
@@ -163,7 +163,7 @@ fn sum_is_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     sum + unknown >= bounds[0] && sum <= bounds[1]
 }
 
-/// No bin has fewer than those of its samples that were kept.
+/// Checks that each bin holds at least the samples in its range that were kept.
 fn kept_are_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     let Some((min, max)) = recording.extremes else {
         return recording.samples.is_empty();
@@ -182,7 +182,7 @@ fn kept_are_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
         && kept.negative() <= recording.histogram.negative()
 }
 
-/// The worst samples are the largest there are, largest first. A counter keeps none.
+/// Checks that the worst samples are the largest, largest first. A counter keeps none.
 fn worst_are_the_largest(recording: &Recording, bins: &[Bin]) -> bool {
     let worst = &recording.worst;
     let (Some(first), Some(last)) = (worst.first(), worst.last()) else {
@@ -207,7 +207,7 @@ fn worst_are_the_largest(recording: &Recording, bins: &[Bin]) -> bool {
         && beyond <= overflow
 }
 
-/// A kept sample that is larger than the least of the worst is one of them.
+/// Checks that each kept sample that is larger than the least of the worst is one of them.
 fn kept_are_no_worse(recording: &Recording, _bins: &[Bin]) -> bool {
     let Some(least) = recording.worst.last().map(|one| one.value) else {
         return true;

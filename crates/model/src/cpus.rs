@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several CPUs, as people and kernels write them; and where a load is to run.
+//! Lists of CPUs, as people and kernels write them, and placements of loads.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::CpuId;
 
-/// Linux has no more (`CONFIG_NR_CPUS` of x86).
+/// The most CPUs that Linux supports (`CONFIG_NR_CPUS` of x86).
 const MOST_CPUS: u32 = 8191;
 
-/// The CPUs of a list such as `1`, `0-3` or `0,2`, in order, each once.
+/// Parses a list of CPUs such as `1`, `0-3` or `0,2`; returns them in order, each once.
 ///
 /// # Errors
-/// Where it is none.
+/// Fails if the text is not such a list.
 pub fn parse_list(text: &str) -> Result<Vec<CpuId>, String> {
     let expected = || format!("expected CPUs such as 1, 0-3 or 0,2, found {text:?}");
     let number = |word: &str| word.trim().parse::<u32>().map_err(|_| expected());
@@ -32,7 +32,7 @@ pub fn parse_list(text: &str) -> Result<Vec<CpuId>, String> {
     Ok(cpus)
 }
 
-/// The same list as text, in the shortest form: `0-2,5`; the CPUs are in order, each once.
+/// Formats such a list in the shortest form: `0-2,5`. The CPUs must be in order, each once.
 pub fn show_list(cpus: &[CpuId]) -> String {
     let runs = cpus.chunk_by(|one, next| one.0 + 1 == next.0);
     let run = |run: &[CpuId]| match run {
@@ -42,16 +42,16 @@ pub fn show_list(cpus: &[CpuId]) -> String {
     runs.map(run).collect::<Vec<_>>().join(",")
 }
 
-/// On which CPUs the workers of a load may run.
+/// The CPUs on which the workers of a load may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Placement {
-    /// On all that run but those that are isolated (`isolcpus=`), without a tick
+    /// All online CPUs, except those that are isolated (`isolcpus=`), without a tick
     /// (`nohz_full=`), or measured.
     Housekeeping,
-    /// On all that run, isolated ones, too.
+    /// All online CPUs, including isolated ones.
     All,
-    /// On these.
+    /// The listed CPUs.
     Listed(Vec<CpuId>),
 }
 
@@ -93,8 +93,8 @@ impl fmt::Display for Placement {
     }
 }
 
-/// A load's name as a step gives it, `stress on housekeeping`: the load, and where it is to
-/// run, if that is said.
+/// Splits a load's name as a step gives it, `stress on housekeeping`, into the load and its
+/// placement, if the name has one.
 pub fn placed(name: &str) -> (&str, Option<&str>) {
     match name.rsplit_once(" on ") {
         Some((load, place)) => (load.trim_end(), Some(place.trim_start())),

@@ -14,8 +14,8 @@ use crate::run::{Run, work_of};
 ///
 /// Covered: per recording its names, counts, every kept sample, every bin, the worst
 /// samples and its load's work; per unsupported probe its name. Not covered: dates, host
-/// names, file names, program output and whatever else may differ between two machines that
-/// saw the same behaviour. The exact bytes are given in `docs/method/digest.md`.
+/// names, file names, program output and anything else that may differ between two machines with
+/// the same behaviour. The exact bytes are given in `docs/method/digest.md`.
 pub fn digest(
     recordings: &[Recording],
     steps: &[StepRecord],
@@ -35,9 +35,9 @@ pub fn digest(
     hasher.finish()
 }
 
-/// What a run that another program has measured holds, whatever it was called when it was
-/// imported: what tells its file from others, but not from its copies; where that was not noted,
-/// the SHA-256 over all of its figures.
+/// Returns the fingerprint of an imported run's content, whatever its name was at import. It
+/// distinguishes the program's file from others, but not from its copies. If it was not noted, this
+/// is the SHA-256 over all of the run's figures.
 pub fn content(run: &Run) -> String {
     let mut hasher = Hasher(Sha256::new());
     hasher.text("punctual.content/1");
@@ -111,7 +111,7 @@ impl Hasher {
         }
     }
 
-    /// Bins of another program's, where there are any, with what alone tells the extremes.
+    /// Feeds the bins of another program, if there are any, with the extremes.
     fn foreign(&mut self, recording: &Recording) {
         let bins: Vec<_> = recording.histogram.foreign().collect();
         if bins.is_empty() {
@@ -134,7 +134,7 @@ impl Hasher {
     }
 }
 
-/// The SHA-256 of bytes, as lower-case hexadecimal digits.
+/// Returns the SHA-256 of some bytes, in lower-case hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }

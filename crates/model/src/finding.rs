@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a probe finds besides its samples, and what was read back about how it measured.
+//! A probe's findings besides its samples, and facts read back about how it measured.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 use crate::reason::Reason;
 use crate::units::{CpuId, Nanos};
 
-/// What a probe finds besides its samples: a value, not rounded.
+/// A finding of a probe besides its samples: a value, not rounded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// How many.
+    /// A count.
     Count(u64),
-    /// How many of how many.
+    /// A count out of a total.
     Share {
-        /// How many.
+        /// The count.
         count: u64,
-        /// Of how many.
+        /// The total.
         of: u64,
     },
     /// A size.
@@ -28,7 +28,7 @@ pub enum Finding {
     Nanos(Nanos),
     /// A part of a whole, from 0 to 1.
     Ratio(f64),
-    /// How often in a second.
+    /// A rate per second.
     PerSecond(f64),
     /// An estimate with its 95 % confidence interval.
     Estimate {
@@ -39,31 +39,31 @@ pub enum Finding {
         /// The interval's upper end.
         high: f64,
     },
-    /// Whether the subject did as it should; a control is expected not to.
+    /// The verdict on whether the subject did as it should; a control is expected not to.
     Verdict {
-        /// Whether it did.
+        /// True if it did.
         passed: bool,
-        /// Whether it was expected to.
+        /// True if it was expected to.
         expected: bool,
     },
-    /// Yes or no, and what that follows from.
+    /// Yes or no, and the observation that it follows from.
     Answer {
-        /// Whether it is so.
+        /// True for yes.
         yes: bool,
-        /// What was seen.
+        /// The observation.
         why: String,
     },
-    /// A word, where there is no value: `rtc`.
+    /// A word, if there is no value: `rtc`.
     Text(String),
-    /// It is not known.
+    /// The value is not known, for this reason.
     Absent(Reason),
 }
 
-/// What a probe finds besides its samples, by name.
+/// A probe's findings besides its samples, by name.
 pub type Findings = BTreeMap<String, Finding>;
 
 impl Finding {
-    /// An estimate; absent where it is not finite, or where its ends are in the wrong order.
+    /// Creates an estimate; absent if it is not finite, or if its ends are in the wrong order.
     pub fn estimate(value: f64, (low, high): (f64, f64)) -> Self {
         if value.is_finite() && low.is_finite() && high.is_finite() && low <= high {
             Self::Estimate { value, low, high }
@@ -72,7 +72,7 @@ impl Finding {
         }
     }
 
-    /// A part of a whole; absent where there is no whole.
+    /// Creates a part of a whole; absent if there is no whole.
     pub fn ratio(part: f64, whole: f64) -> Self {
         let ratio = part / whole;
         if ratio.is_finite() {
@@ -82,7 +82,7 @@ impl Finding {
         }
     }
 
-    /// So many in so long a time; absent where there was none.
+    /// Creates the rate of a count in a time; absent if there was no time.
     pub fn rate(count: u64, time: Nanos) -> Self {
         if time > Nanos::ZERO {
             Self::PerSecond(count as f64 / time.as_secs_f64())
@@ -91,12 +91,12 @@ impl Finding {
         }
     }
 
-    /// A size, or why it is not known.
+    /// Creates a size, or an absent value with the reason.
     pub fn bytes(size: Result<u64, Reason>) -> Self {
         size.map_or_else(Self::Absent, Self::Bytes)
     }
 
-    /// How many there are, where that is what it says.
+    /// Returns the count, if the finding is one.
     pub fn count(&self) -> Option<u64> {
         match self {
             Self::Count(count) | Self::Share { count, .. } => Some(*count),
@@ -104,7 +104,7 @@ impl Finding {
         }
     }
 
-    /// The time that it says.
+    /// Returns the time, if the finding is one.
     pub fn nanos(&self) -> Option<Nanos> {
         match self {
             Self::Nanos(time) => Some(*time),
@@ -113,19 +113,19 @@ impl Finding {
     }
 }
 
-/// One thing that was read back: how a thread was scheduled, what a kernel is set to.
+/// One fact that was read back: the scheduling of a thread, a setting of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Fact {
-    /// Whether it is so.
+    /// Yes or no.
     Flag(bool),
     /// A whole number, in the unit that its name ends in.
     Number(i64),
     /// A word.
     Text(String),
-    /// It could not be read.
+    /// The fact could not be read.
     Unknown {
-        /// Why not.
+        /// The reason.
         unknown: Reason,
     },
 }
@@ -134,7 +134,7 @@ pub enum Fact {
 pub type Facts = BTreeMap<String, Fact>;
 
 impl Fact {
-    /// The number, if it is one.
+    /// Returns the number, if the fact is one.
     pub fn number(&self) -> Option<i64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -142,7 +142,7 @@ impl Fact {
         }
     }
 
-    /// The word, if it is one.
+    /// Returns the word, if the fact is one.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -150,7 +150,7 @@ impl Fact {
         }
     }
 
-    /// A text that a kernel shows: a number where it is one.
+    /// Converts a text that a kernel shows: to a number if it is one.
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| text.into(), Self::Number)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stream between target and workstation: frames with lengths and checksums.
-//! The [conversation](crate::board) with a board goes in such frames, too.
+//! The [conversation](crate::board) with a board uses such frames, too.
 //!
 //! ```text
 //!  0      4      8      12     16
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! `crc` is the CRC-32 (ISO-HDLC) of `seq`, `len` and the body. `seq` counts up from 0,
-//! so that a frame that is lost as a whole is noticed too. A reader keeps everything
-//! before the first frame that is wrong, and nothing after it.
+//! so that the loss of a whole frame is noticed too. A reader keeps everything
+//! before the first faulty frame, and nothing after it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,11 +22,11 @@ use crate::record::Record;
 const MAGIC: [u8; 4] = *b"PNCT";
 const HEADER: usize = 16;
 
-/// No frame's body is longer; a length above this is a sign of corruption. It has room for
-/// [`KEEP_MOST`](crate::recording::KEEP_MOST) samples of 18 bytes at most.
+/// The longest body of a frame; a length above this is a sign of corruption. It has room for
+/// [`KEEP_MOST`](crate::recording::KEEP_MOST) samples of at most 18 bytes.
 pub const BODY_LIMIT: usize = 1 << 28;
 
-/// What is wrong with a stream.
+/// A fault in a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The stream ends within a frame.
@@ -34,26 +34,26 @@ pub enum FrameError {
     Torn {
         /// The frame's number, from 0.
         frame: u32,
-        /// How many of its bytes there are.
+        /// The number of its bytes that arrived.
         have: usize,
     },
-    /// A frame does not begin as frames do.
+    /// A frame does not begin with the magic bytes.
     #[error("frame {frame} begins with {found:02x?} instead of \"PNCT\": not a record stream")]
     Magic {
         /// The frame's number, from 0.
         frame: u32,
-        /// What stands there.
+        /// The bytes in their place.
         found: [u8; 4],
     },
-    /// A frame is missing or stands twice.
+    /// A frame is missing or occurs twice.
     #[error("frame {found} stands where frame {expected} was due: a part of the stream is lost")]
     Sequence {
-        /// The number that was due.
+        /// The number that was expected.
         expected: u32,
-        /// The number that stands there.
+        /// The number that was found.
         found: u32,
     },
-    /// A length that no frame has.
+    /// A length that no frame can have.
     #[error(
         "frame {frame} claims {length} bytes, more than the {BODY_LIMIT} that a frame may have"
     )]
@@ -63,47 +63,47 @@ pub enum FrameError {
         /// The length that it claims.
         length: usize,
     },
-    /// A frame's bytes are not those that were sent.
+    /// A frame's bytes differ from those that were sent.
     #[error("frame {frame} is damaged: checksum {found:08x}, expected {expected:08x}")]
     Checksum {
         /// The frame's number, from 0.
         frame: u32,
         /// The checksum that it carries.
         expected: u32,
-        /// The checksum of what is there.
+        /// The checksum of the bytes that arrived.
         found: u32,
     },
-    /// A sound frame that holds no record that this program knows.
+    /// An intact frame that holds no record known to this program.
     #[error(
         "frame {frame} holds no record that this program knows ({reason}): was it sent by another version?"
     )]
     Record {
         /// The frame's number, from 0.
         frame: u32,
-        /// What the decoder says.
+        /// The decoder's message.
         reason: String,
     },
-    /// A recording that no recorder makes.
+    /// A recording that no recorder can make.
     #[error("frame {frame} holds a recording with {what}: was it forged?")]
     Contradiction {
         /// The frame's number, from 0.
         frame: u32,
-        /// What is wrong with it.
+        /// The fault in the recording.
         what: &'static str,
     },
 }
 
-/// Turns records into frames.
+/// Encodes records into frames.
 #[derive(Debug, Default)]
 pub struct Encoder {
     next: u32,
 }
 
 impl Encoder {
-    /// The next frame, holding `record`, or another message.
+    /// Returns the next frame, which holds `record` or another message.
     ///
     /// # Panics
-    /// If a record is longer than [`BODY_LIMIT`]; the plan's limits keep it far below.
+    /// Panics if a record is longer than [`BODY_LIMIT`]; the plan's limits keep it far below.
     pub fn encode<T: Serialize>(&mut self, record: &T) -> Vec<u8> {
         let mut frame = vec![0; HEADER];
         ciborium::into_writer(record, &mut frame).expect("writing to memory does not fail");
@@ -123,7 +123,7 @@ impl Encoder {
     }
 }
 
-/// Turns a stream, handed over in pieces of any size, back into records.
+/// Decodes a stream, handed over in pieces of any size, back into records.
 #[derive(Debug, Default)]
 pub struct Decoder {
     pending: Vec<u8>,
@@ -136,17 +136,17 @@ impl Decoder {
         self.pending.extend_from_slice(piece);
     }
 
-    /// The next record, or `None` where more of the stream is needed.
+    /// Returns the next record, or `None` if more of the stream is needed.
     pub fn next_record(&mut self) -> Result<Option<Record>, FrameError> {
         self.next_sound(contradiction)
     }
 
-    /// The next message of another kind, or `None` where more of the stream is needed.
+    /// Returns the next message of another kind, or `None` if more of the stream is needed.
     pub fn next_message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         self.next_sound(|_| None)
     }
 
-    /// The next message in which nothing contradicts itself.
+    /// Returns the next message that does not contradict itself.
     fn next_sound<T: DeserializeOwned>(
         &mut self,
         contradiction: impl Fn(&T) -> Option<&'static str>,
@@ -204,7 +204,7 @@ impl Decoder {
         Ok(Some(record))
     }
 
-    /// Says that the stream has ended; an error where it ended within a frame.
+    /// Marks the end of the stream; returns an error if it ended within a frame.
     pub fn finish(&self) -> Result<(), FrameError> {
         match self.pending.len() {
             0 => Ok(()),
@@ -254,7 +254,7 @@ mod tests {
         ]
     }
 
-    /// The stream, and where each of its frames ends.
+    /// Returns a stream, and the position at which each of its frames ends.
     fn stream() -> (Vec<u8>, Vec<usize>) {
         let mut encoder = Encoder::default();
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
@@ -265,7 +265,7 @@ mod tests {
         (bytes, ends)
     }
 
-    /// Everything that can be had of a stream, and what was wrong with it.
+    /// Returns everything that can be decoded from a stream, and its fault.
     fn decode(bytes: &[u8]) -> (Vec<Record>, Option<FrameError>) {
         let mut decoder = Decoder::default();
         decoder.feed(bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A histogram of nanoseconds that loses nothing in silence.
+//! A histogram of nanoseconds that never loses values silently.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -12,11 +12,11 @@ use crate::units::Nanos;
 /// Values above this are counted in [`Histogram::overflow`] instead of a bin.
 pub const HIGHEST: Nanos = Nanos(1 << 40); // 18 minutes
 
-/// A [correction](Histogram::corrected_for) adds so many bins at most: a thousand stalls of
+/// The most samples that a [correction](Histogram::corrected_for) adds: a thousand stalls of
 /// ten seconds at 1 kHz.
 pub const CORRECTIONS_MAX: u64 = 10_000_000;
 
-/// A value is kept to this many significant decimal digits.
+/// The number of significant decimal digits to which a value is kept.
 ///
 /// With three digits a bin is never wider than 0.1 % of its value, and values
 /// below 2,048 ns are kept exactly.
@@ -24,9 +24,9 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Counts of samples by value: log-linear bins, fixed range, no allocation when recording.
 ///
-/// What another program has counted has bins of its own: [`record_between`](Self::record_between)
-/// keeps their edges as they are, down to a single value and up to "somewhere between the
-/// smallest and the largest".
+/// Counts from other programs have bins of their own: [`record_between`](Self::record_between)
+/// keeps their edges as they are, from a single value up to "somewhere between the smallest and
+/// the largest".
 ///
 /// The sum of all bins, plus [`overflow`](Self::overflow), plus
 /// [`negative`](Self::negative) is always the number of values recorded.
@@ -40,7 +40,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram. All memory that it will ever need is allocated here.
+    /// Creates an empty histogram. All memory that it will ever need is allocated here.
     ///
     /// # Panics
     /// Never: the bounds are constants that are valid.
@@ -69,7 +69,7 @@ impl Histogram {
         }
     }
 
-    /// Counts `n` values of which no more is known than that each is from `low` to `high`.
+    /// Counts `n` values, of which it is only known that each is from `low` to `high`.
     pub fn record_between(&mut self, low: Nanos, high: Nanos, n: u64) {
         let (low, high) = (low.min(high), low.max(high));
         if n > 0 {
@@ -78,7 +78,7 @@ impl Histogram {
         }
     }
 
-    /// The bins with the edges that all histograms have, lowest first.
+    /// Iterates over the bins with the edges that all histograms have, lowest first.
     pub fn own(&self) -> impl Iterator<Item = Bin> + '_ {
         self.bins.iter_recorded().map(|bin| Bin {
             low: Nanos(self.bins.lowest_equivalent(bin.value_iterated_to()) as i64),
@@ -87,7 +87,7 @@ impl Histogram {
         })
     }
 
-    /// The bins with edges of their own, lowest first.
+    /// Iterates over the bins with edges of their own, lowest first.
     pub fn foreign(&self) -> impl Iterator<Item = Bin> + '_ {
         let bins = self.foreign.iter();
         bins.map(|(&(low, high), &count)| Bin {
@@ -97,14 +97,14 @@ impl Histogram {
         })
     }
 
-    /// Forgets all values, and keeps its memory.
+    /// Forgets all values, but keeps its memory.
     pub fn clear(&mut self) {
         self.bins.reset();
         self.foreign.clear();
         (self.overflow, self.negative) = (0, 0);
     }
 
-    /// Counts all values of another histogram too.
+    /// Adds all values of another histogram.
     ///
     /// # Panics
     /// Never: all histograms have the same bounds.
@@ -119,38 +119,38 @@ impl Histogram {
         self.negative = self.negative.saturating_add(other.negative);
     }
 
-    /// How many values were recorded, those outside of the bins included.
+    /// The number of values recorded, including those outside of the bins.
     pub fn count(&self) -> u64 {
         let outside = self.overflow.saturating_add(self.negative);
         self.inside().saturating_add(outside)
     }
 
-    /// How many values have a bin.
+    /// The number of values in bins.
     fn inside(&self) -> u64 {
         let foreign = self.foreign.values().copied();
         foreign.fold(self.bins.len(), u64::saturating_add)
     }
 
-    /// How many values were above [`HIGHEST`].
+    /// The number of values above [`HIGHEST`].
     pub fn overflow(&self) -> u64 {
         self.overflow
     }
 
-    /// How many values were below zero.
+    /// The number of values below zero.
     pub fn negative(&self) -> u64 {
         self.negative
     }
 
-    /// The value that a share `q` (0 to 1) of all values does not exceed, as the upper edge of
-    /// a bin. `None` where the histogram cannot tell: it is empty, the rank falls among the
-    /// values outside of its bins, or the bin is wider than one of its own would be.
+    /// Returns the value that a share `q` (0 to 1) of all values does not exceed, as the upper edge
+    /// of a bin. `None` if the histogram cannot tell: it is empty, the rank falls among the values
+    /// outside of its bins, or the bin is wider than one of its own would be.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         let (low, high) = self.quantile_between(q)?;
         is_close(low, high).then_some(high)
     }
 
-    /// The lowest and the highest value that the same may be; `None` where it is empty, or the
-    /// rank falls among the values outside of its bins.
+    /// Returns the bounds of that quantile, lowest and highest; `None` if the histogram is empty,
+    /// or if the rank falls among the values outside of its bins.
     pub fn quantile_between(&self, q: f64) -> Option<(Nanos, Nanos)> {
         let rank = ((q * self.count() as f64).ceil() as u64).max(1);
         let rank = rank.checked_sub(self.negative)?;
@@ -170,7 +170,7 @@ impl Histogram {
         Some((low, at_rank(highs.into_iter(), rank)?))
     }
 
-    /// The bins that are not empty, lowest first. Those that another program has made may
+    /// Iterates over the bins that are not empty, lowest first. Those of another program may
     /// overlap.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         let (mut own, mut foreign) = (self.own().peekable(), self.foreign().peekable());
@@ -181,14 +181,14 @@ impl Histogram {
         })
     }
 
-    /// The same histogram as a source would have seen it that takes a sample every
+    /// Returns the histogram that a source would have seen if it took a sample every
     /// `interval`, no matter whether the previous one was late: a value of 3.2
     /// intervals also counts as 2.2, 1.2 and 0.2 intervals.
     ///
     /// This is the correction for coordinated omission of Gil Tene's `HdrHistogram`
-    /// (`recordValueWithExpectedInterval`), made from the bins after the fact. `None` where
-    /// there is no interval, where bins are too wide to tell by how much a value was late, or
-    /// where more than [`CORRECTIONS_MAX`] samples would have to be
+    /// (`recordValueWithExpectedInterval`), made from the bins after the fact. `None` if there is
+    /// no interval, if bins are too wide to tell by how much a value was late, or if more than
+    /// [`CORRECTIONS_MAX`] samples would have to be
     /// added: such values are no latencies of that interval.
     pub fn corrected_for(&self, interval: Nanos) -> Option<Self> {
         if interval <= Nanos::ZERO || !self.foreign().all(|bin| is_close(bin.low, bin.high)) {
@@ -210,13 +210,13 @@ impl Histogram {
     }
 }
 
-/// Whether a bin with these edges is no wider than one of a histogram's own may be.
+/// Returns true if a bin with these edges is no wider than a histogram's own bin may be.
 pub fn is_close(low: Nanos, high: Nanos) -> bool {
     let width = high.0.abs_diff(low.0);
     width <= low.0.unsigned_abs().max(high.0.unsigned_abs()) / 1_000
 }
 
-/// The value of that rank, from 1.
+/// Returns the value of the given rank, from 1.
 fn at_rank(sorted: impl Iterator<Item = (Nanos, u64)>, rank: u64) -> Option<Nanos> {
     let mut seen = 0_u64;
     let mut found = sorted.filter(|(_, count)| {
@@ -239,11 +239,11 @@ pub struct Bin {
     pub low: Nanos,
     /// The highest value that falls into the bin.
     pub high: Nanos,
-    /// How many values fell into it.
+    /// The number of values that fell into it.
     pub count: u64,
 }
 
-/// What travels: the bins that are not empty, and what fell outside.
+/// The form in which a histogram is sent: bins that are not empty, and values outside of them.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     bins: Vec<(i64, u64)>,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that other programs have measured: which of them are one measurement, and which were not
-//! asked for the same.
+//! Runs that other programs measured: which of them are the same measurement, and which had
+//! different requests.
 //!
-//! A file that came in two forms, with its command line or without, or as it was at another
-//! moment, is one measurement. Where two may be one, they count as one.
+//! A file that was imported in two forms, with its command line or without, or at two moments of
+//! its growth, is one measurement. Two runs that may be one count as one.
 
 use std::collections::BTreeSet;
 use std::f64::consts::PI;
@@ -13,42 +13,42 @@ use crate::finding::Fact;
 use crate::recording::Recording;
 use crate::run::Run;
 
-/// The fact that is the same for all runs with the same bins, whatever their unit is: the SHA-256
-/// of counts and values as they are written. A run without bins has none.
+/// Fact that is the same for all runs with the same bins, whatever their unit: the SHA-256 of
+/// counts and values as they are written. A run without bins has none.
 pub const FIGURES: &str = "imported figures sha256";
 
-/// The fact that tells files with the same figures apart: comments and times, the SHA-256 of each
+/// Fact that distinguishes files with the same figures: comments and times, the SHA-256 of each
 /// cut to 8 digits, between blanks.
 pub const SAID: &str = "imported comments";
 
-/// The setting with the id of the measuring thread, where the file says it.
+/// Setting: the id of the measuring thread, if the file states it.
 pub const THREAD: &str = "thread_id";
 
-/// The setting with the real-time priority of the measuring thread, where the file says it.
+/// Setting: the real-time priority of the measuring thread, if the file states it.
 pub const PRIORITY: &str = "priority";
 
-/// The setting that says how many nanoseconds a value's unit has.
+/// Setting: the number of nanoseconds in a value's unit.
 pub const UNIT: &str = "resolution_ns";
 
-/// The setting with what else the command line asked for, in one order, where the file says it.
+/// Setting: the command line's other requests, in a fixed order, if the file states them.
 pub const ASKED: &str = "asked";
 
-/// Counts that agree by chance no more often than once in ten to the power of this are no two
-/// measurements.
+/// Exponent of the limit: two runs are one measurement if their counts agree by chance at most
+/// once in ten to the power of this.
 const POWER: f64 = 3.0;
 
-/// What two runs of other programs have in common.
+/// The relation between two runs of other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kin {
     /// They may be two measurements.
     None,
     /// They are one measurement.
     Same,
-    /// They are one measurement, and say two units.
+    /// They are one measurement, but state two units.
     OtherUnit,
 }
 
-/// What two runs have in common; runs that Punctual has measured have nothing.
+/// Returns the relation between two runs; [`Kin::None`] if Punctual measured one of them.
 pub fn kin(one: &Run, other: &Run) -> Kin {
     if !one.is_imported() || !other.is_imported() || one.suite != other.suite {
         return Kin::None;
@@ -69,7 +69,7 @@ pub fn kin(one: &Run, other: &Run) -> Kin {
     }
 }
 
-/// Whether one says more of the same measurement than another: bins, or more samples.
+/// Returns true if one run says more of a measurement than the other: bins, or more samples.
 pub fn says_more(one: &Run, other: &Run) -> bool {
     let said = |run: &Run| {
         let counts = run.recordings.iter().map(|own| own.count);
@@ -79,9 +79,9 @@ pub fn says_more(one: &Run, other: &Run) -> bool {
     said(one) > said(other)
 }
 
-/// Whether each bin has the same count, which two measurements have by chance only where there
+/// Returns true if each bin has the same count; two measurements have this by chance only if there
 /// are few bins. Two counts about n are equal once in √(4πn) (two Poisson distributions); the
-/// largest of a thread's bins is what the others leave.
+/// largest of a thread's bins is determined by the others.
 pub fn has_equal_counts(one: &Run, other: &Run) -> bool {
     let is_import = one.is_imported() && other.is_imported() && one.suite == other.suite;
     let figures = fact(one, FIGURES).zip(fact(other, FIGURES));
@@ -107,7 +107,7 @@ fn number(recording: &Recording, name: &str) -> Option<i64> {
     recording.settings.get(name).and_then(Fact::number)
 }
 
-/// The same bins, and nothing that each says otherwise.
+/// Returns true if the bins are the same, and no statements differ.
 fn has_same_figures(one: &Run, other: &Run) -> bool {
     let figures = fact(one, FIGURES).zip(fact(other, FIGURES));
     if figures.is_none_or(|(one, other)| one != other) {
@@ -121,7 +121,7 @@ fn has_same_figures(one: &Run, other: &Run) -> bool {
     (own.is_subset(&others) || others.is_subset(&own)) && threads(one, other) != Some(false)
 }
 
-/// Whether the threads are the same; `None` where one does not say it.
+/// Returns true if the threads are the same; `None` if one run does not name its threads.
 fn threads(one: &Run, other: &Run) -> Option<bool> {
     let of = |run: &Run| -> Option<Vec<i64>> {
         let all = run.recordings.iter();
@@ -130,8 +130,8 @@ fn threads(one: &Run, other: &Run) -> Option<bool> {
     Some(of(one)? == of(other)?)
 }
 
-/// Whether one shows another as it was at an earlier moment, or its extremes alone: no bins, and
-/// of each thread nothing that the other has not.
+/// Returns true if one run shows the other at an earlier moment, or only its extremes: it has no
+/// bins, and nothing of any thread that the other lacks.
 fn is_moment(early: &Run, late: &Run) -> bool {
     let is_told = [early, late].iter().all(|run| fact(run, SAID).is_some());
     let is_summary = is_told && fact(early, FIGURES).is_none();
@@ -166,8 +166,8 @@ fn is_moment(early: &Run, late: &Run) -> bool {
     is_known != Some(false) && !early.recordings.is_empty() && pairs.all(|is_it| is_it)
 }
 
-/// What two runs of other programs were not asked for alike: `thread 0 has an interval of 1.00 ms
-/// here and 200 µs there`, or how many threads. What one of them does not say is no difference.
+/// Describes how two imported runs' requests differ: `thread 0 has an interval of 1.00 ms here and
+/// 200 µs there`, or the number of threads. A value that only one run states is no difference.
 pub fn difference(one: &Run, other: &Run) -> Option<String> {
     if !one.is_imported() || !other.is_imported() {
         return None;
@@ -201,7 +201,7 @@ pub fn difference(one: &Run, other: &Run) -> Option<String> {
     of_thread.or_else(|| other_settings(one, other))
 }
 
-/// What else their command lines asked for. What one of them does not say is no difference.
+/// Compares their command lines' other requests. A value that only one run states is no difference.
 fn other_settings(one: &Run, other: &Run) -> Option<String> {
     let asked = |run: &Run| -> Option<String> {
         let asked = run.recordings.first()?.settings.get(ASKED)?.text()?;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tells one recording of a run from all others.
+//! The key that distinguishes one recording of a run from all others.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What tells one recording of a run from all others.
+/// The key that distinguishes one recording of a run from all others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordingKey {
     /// The number, from 0, of the step in its plan.
     pub step: u32,
     /// The probe's name.
     pub probe: String,
-    /// The load's name; `idle` where there was none.
+    /// The load's name; `idle` if there was none.
     pub load: String,
-    /// What tells it from others of the same step: `cpu0`, `pipe process 1`; may be empty.
+    /// The name within its step: `cpu0`, `pipe process 1`; may be empty.
     pub variant: String,
-    /// Which of the recordings of this probe, load and variant it is in its run, from 1: a
-    /// plan may measure the same more than once.
+    /// The number, from 1, of this recording among those of its probe, load and variant in the run:
+    /// a plan may measure the same more than once.
     pub repetition: u32,
 }
 
 impl RecordingKey {
-    /// The key of the first recording of the first step.
+    /// Creates the key of the first recording of the first step.
     pub fn new(probe: &str, load: &str, variant: &str) -> Self {
         Self {
             step: 0,
@@ -33,14 +33,14 @@ impl RecordingKey {
         }
     }
 
-    /// What a probe knows of its recording: the variant. The rest is set by who runs it.
+    /// Creates a key of the variant, which is all that a probe knows. The runner sets the rest.
     pub fn of_variant(variant: impl Into<String>) -> Self {
         let mut key = Self::new("", "", "");
         key.variant = variant.into();
         key
     }
 
-    /// The variant as a reader is shown it: the second of `cpu0` is `cpu0 (2)`.
+    /// Returns the variant as shown to readers: the second recording of `cpu0` is `cpu0 (2)`.
     pub fn label(&self) -> String {
         match (self.repetition, self.variant.as_str()) {
             (0 | 1, variant) => variant.into(),
@@ -49,19 +49,19 @@ impl RecordingKey {
         }
     }
 
-    /// Whether it is of the same probe, load and variant: another repetition of it, perhaps.
+    /// Returns true if it is of the same probe, load and variant: perhaps another repetition.
     pub fn is_alike(&self, other: &Self) -> bool {
         (&self.probe, &self.load, &self.variant) == (&other.probe, &other.load, &other.variant)
     }
 
-    /// Whether both are of the same probe, load, variant and repetition. The step is left
-    /// out: other suites have it elsewhere.
+    /// Returns true if both are of the same probe, load, variant and repetition. The step is
+    /// ignored: other suites have it elsewhere.
     pub fn is_same_measurement(&self, other: &Self) -> bool {
         self.is_alike(other) && self.repetition == other.repetition
     }
 }
 
-/// `probe / load / variant`, the way a reader would name the recording.
+/// Prints `probe / load / variant`, as a reader would name the recording.
 impl fmt::Display for RecordingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {} / {}", self.probe, self.load, self.label())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits: what is demanded of a subject, as data.
+//! Limits: demands on a subject, as data.
 
 use std::fmt;
 
@@ -10,33 +10,33 @@ use toml::Value;
 use crate::key::RecordingKey;
 use crate::units::Nanos;
 
-/// No limit asks for more runs.
+/// The most runs that a limit may ask for.
 pub const RUNS_MOST: usize = 1_000;
 
-/// No name in a limit is longer, in characters.
+/// The most characters in any name in a limit.
 pub const TEXT_MOST: usize = 200;
 
-/// What is demanded of a subject: a `[[limit]]` of a suite, or of a file of limits.
+/// A demand on a subject: a `[[limit]]` of a suite, or of a file of limits.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Limit {
-    /// What it is called, if it is called anything.
+    /// The limit's name, if it has one.
     pub name: Option<String>,
     /// The probe.
     pub probe: String,
-    /// The load; `None` for each by itself.
+    /// The load; `None` means each load by itself.
     pub load: Option<String>,
-    /// The variant; `None` for each by itself.
+    /// The variant; `None` means each variant by itself.
     pub variant: Option<String>,
-    /// The part of a program's cycles that is meant; `None` for all.
+    /// The part of a program's cycles; `None` means all parts.
     pub part: Option<Part>,
-    /// The subject's name; `None` for each by itself.
+    /// The subject's name; `None` means each subject by itself.
     pub subject: Option<String>,
-    /// What is demanded.
+    /// The demand.
     pub demand: Demand,
-    /// The confidence asked for, above 0.5 and below 1.
+    /// The required confidence, above 0.5 and below 1.
     pub confidence: f64,
-    /// How many independent runs there must be at least; `None` for as many as the rule
+    /// The smallest number of independent runs; `None` means as many as the rule
     /// needs.
     pub runs: Option<usize>,
 }
@@ -44,14 +44,14 @@ pub struct Limit {
 /// A part of a program's cycles: the last word of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// How late they begin.
+    /// The lateness with which cycles begin.
     Lateness,
-    /// Until they are done.
+    /// The time until cycles are done.
     Response,
 }
 
 impl Part {
-    /// Its name.
+    /// Returns the name of the part.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lateness => "lateness",
@@ -60,42 +60,42 @@ impl Part {
     }
 }
 
-/// What is demanded.
+/// A demand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {
-    /// No sample is above it.
+    /// No sample is above this time.
     Never(Nanos),
-    /// No arrival is later, whenever a timer might have been due.
+    /// No arrival is later than this, no matter when a timer might have been due.
     Arrival {
-        /// How late at most.
+        /// The greatest lateness.
         most: Nanos,
-        /// Whether samples are to be aimed at the worst of them.
+        /// True if samples are to be aimed at the worst arrivals.
         reached: bool,
     },
-    /// In no run more than so many periods are missed.
+    /// No run misses more than this number of periods.
     Missed(u64),
-    /// In no run do two samples differ by more.
+    /// In no run do two samples differ by more than this.
     Jitter(Nanos),
     /// Samples above a bound are rare.
     Rare {
         /// The bound.
         above: Nanos,
-        /// Less than once in so long a measured time.
+        /// The measured time in which fewer than one such sample occurs.
         once_in: Nanos,
     },
-    /// A figure of the typical run keeps to a bound: a time in nanoseconds, or work per second.
+    /// A figure of the typical run meets a bound: a time in nanoseconds, or work per second.
     Typical(Figure, Bound),
-    /// A figure, as a share of another's, keeps to a bound: 1 is as much.
+    /// A figure, as a share of another figure, meets a bound: 1 means that they are equal.
     Relative(Figure, Bound, Reference),
 }
 
-/// What a share is a share of.
+/// The reference that a share refers to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
     /// Another subject of the same runs, by its name.
     Subject(String),
-    /// The same subject in runs that were made before: those of the baseline of this name,
-    /// or, where there is no name, those that whoever judges names.
+    /// The same subject in earlier runs: those of the baseline of this name or, without a name,
+    /// those that the caller names.
     Baseline(Option<String>),
 }
 
@@ -110,26 +110,26 @@ pub enum Figure {
     Quantile(f64),
     /// The CPU time that the load took, in nanoseconds per second of measured time.
     Cpu,
-    /// How much the load did of this unit, per second of measured time.
+    /// The amount of the load's work in this unit, per second of measured time.
     Work(String),
 }
 
-/// A bound; what is equal to it keeps to it.
+/// A bound; a value that is equal to the bound meets it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// From above.
+    /// An upper bound.
     AtMost(f64),
-    /// From below.
+    /// A lower bound.
     AtLeast(f64),
 }
 
 impl Limit {
-    /// Whether a recording of this probe and load is meant.
+    /// Returns true if the limit applies to recordings of this probe and load.
     pub fn means_step(&self, probe: &str, load: &str) -> bool {
         self.probe == probe && self.load.as_deref().is_none_or(|own| own == load)
     }
 
-    /// Whether the recording of this key is meant.
+    /// Returns true if the limit applies to the recording of this key.
     pub fn means_key(&self, key: &RecordingKey) -> bool {
         let variant = self.variant.as_deref();
         let is_meant = variant.is_none_or(|own| own == key.variant);
@@ -138,18 +138,18 @@ impl Limit {
         self.means_step(&key.probe, &key.load) && is_meant && has_part
     }
 
-    /// Whether this subject is meant.
+    /// Returns true if the limit applies to this subject.
     pub fn means_subject(&self, name: &str) -> bool {
         self.subject.as_deref().is_none_or(|own| own == name)
     }
 
-    /// How often a verdict may be wrong.
+    /// Returns the probability with which a verdict may be wrong.
     pub fn level(&self) -> f64 {
         1.0 - self.confidence
     }
 }
 
-/// A limit as it is written.
+/// A limit as it is written in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -174,7 +174,7 @@ struct Written {
 }
 
 impl Written {
-    /// Names are for people, and stand in every line of a verdict.
+    /// Checks the lengths of names, which are for people and stand in every line of a verdict.
     fn check_lengths(&self) -> Result<(), String> {
         let texts = [
             ("name", self.name.as_deref()),
@@ -243,8 +243,8 @@ impl TryFrom<Written> for Limit {
 /// The probe whose samples are a program's cycles.
 const APP: &str = "app";
 
-/// What is demanded of a program's cycles, and of which part of them, in its own words: a
-/// deadline is one of the response, jitter is how far lateness differs.
+/// Parses a demand on a program's cycles, which has its own words, with the part of them that it
+/// is on: a deadline applies to the response, jitter is the range of lateness.
 fn of_cycles(written: &Written) -> Result<Option<(Part, Demand)>, String> {
     let deadline = written
         .deadline
@@ -366,7 +366,7 @@ fn demand(written: &Written) -> Result<Demand, String> {
     }
 }
 
-/// How late an arrival may be.
+/// Parses a demand on the lateness of arrivals.
 fn arrival(written: &Written, value: &Value, is_most: bool) -> Result<Demand, String> {
     let what = written.what.as_deref().unwrap_or_default();
     let text = value
@@ -383,7 +383,7 @@ fn arrival(written: &Written, value: &Value, is_most: bool) -> Result<Demand, St
     })
 }
 
-/// `none`, `baseline` or `baseline:stable`.
+/// Parses `none`, `baseline` or `baseline:stable`.
 fn reference(of: &str) -> Result<Reference, String> {
     match of.strip_prefix("baseline") {
         Some("") => Ok(Reference::Baseline(None)),
@@ -397,7 +397,7 @@ fn reference(of: &str) -> Result<Reference, String> {
     }
 }
 
-/// A bound that is not relative to another subject.
+/// Parses a bound that is not relative to another subject.
 fn absolute(
     figure: Figure,
     key: &str,
@@ -453,7 +453,7 @@ fn figure(what: &str, unit: Option<&str>) -> Result<Figure, String> {
     Ok(figure)
 }
 
-/// `115 %` as 1.15.
+/// Parses `115 %` as 1.15.
 fn share(text: &str) -> Option<f64> {
     let per_cent = number(text.strip_suffix('%')?.trim())?;
     Some(per_cent / 100.0)
@@ -464,7 +464,7 @@ fn number(text: &str) -> Option<f64> {
     (number.is_finite() && number > 0.0).then_some(number)
 }
 
-/// A time with its unit: `100 us`, `1.5 ms`, `10 min`.
+/// Parses a time with its unit: `100 us`, `1.5 ms`, `10 min`.
 fn time(key: &str, text: &str) -> Result<Nanos, String> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ". ".contains(c));
     if unit.trim_end() == "m" {
@@ -501,7 +501,7 @@ impl fmt::Display for Figure {
 }
 
 impl Figure {
-    /// A value of this figure with its unit.
+    /// Formats a value of this figure with its unit.
     pub fn shown(&self, value: f64) -> String {
         match self {
             Self::Work(_) => format!("{value:.1} /s"),
@@ -550,7 +550,7 @@ impl fmt::Display for Demand {
     }
 }
 
-/// 1.15 as 115.
+/// Converts 1.15 to 115.
 fn per_cent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }

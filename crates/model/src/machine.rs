@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine that a run was made on: all that is needed to repeat it there.
+//! The machine that a run was made on: everything needed to repeat the run there.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -17,14 +17,14 @@ pub enum MachineRecord {
     Host(HostMachine),
 }
 
-/// A virtual machine: everything that decides what its guest does, but the plan.
+/// A virtual machine: everything except the plan that decides what its guest does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VirtualMachine {
-    /// The kernel's release, as its modules have it; `None` where that was not noted.
+    /// The kernel's release, as its modules have it; `None` if it was not noted.
     pub release: Option<String>,
     /// The SHA-256 of the kernel's image, lower-case hexadecimal digits.
     pub image_sha256: String,
-    /// Where the kernel came from: a package and its version, or a file.
+    /// The kernel's origin: a package and its version, or a file.
     pub origin: String,
     /// The initramfs's SHA-256, lower-case hexadecimal digits.
     pub initramfs_sha256: String,
@@ -32,10 +32,10 @@ pub struct VirtualMachine {
     pub cmdline: String,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
-    /// How many CPUs it has.
+    /// The number of its CPUs.
     pub cpus: u32,
-    /// The longest time for which one of several CPUs runs while the others wait for their
-    /// turn, in microseconds of virtual time; `None` with one CPU.
+    /// The longest time that one of several CPUs runs while the others wait for their turn, in
+    /// microseconds of virtual time; `None` with one CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_us: Option<u32>,
     /// The two cards of its wire; `None` without a network.
@@ -43,21 +43,21 @@ pub struct VirtualMachine {
     pub network: Option<Card>,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
-    /// What QEMU says that it is.
+    /// QEMU's own description of itself.
     pub qemu: String,
     /// QEMU's command line, with file names in place of paths.
     pub qemu_command: String,
 }
 
-/// What a virtual machine's time counts. Times of different clocks are not compared: one of
-/// several CPUs has the turns of the others in it.
+/// The clock of a virtual machine. Times of different clocks are not compared: the time of
+/// one of several CPUs includes the turns of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VirtualClock {
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
-    /// How many CPUs' instructions it counts.
+    /// The number of CPUs whose instructions it counts.
     pub cpus: u32,
-    /// How long the turn of one of several CPUs is at most, in microseconds.
+    /// The longest turn of one of several CPUs, in microseconds.
     pub turn_us: Option<u32>,
 }
 
@@ -74,25 +74,25 @@ impl Display for VirtualClock {
     }
 }
 
-/// A host.
+/// A host in real time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostMachine {
     /// Its name.
     pub host: String,
-    /// The kernel's release; `None` where that was not noted.
+    /// The kernel's release; `None` if it was not noted.
     pub release: Option<String>,
-    /// How many CPUs it has; `None` where that was not noted.
+    /// The number of its CPUs; `None` if it was not noted.
     pub cpus: Option<u32>,
-    /// The SHA-256 of the target program; `None` where it could not be read.
+    /// The SHA-256 of the target program; `None` if it could not be read.
     pub target_sha256: Option<String>,
-    /// As what it was reached, `[USER@]HOST[:DIRECTORY]`, or `labgrid:PLACE[:DIRECTORY]`; `None`
-    /// for the workstation itself.
+    /// The address by which it was reached, `[USER@]HOST[:DIRECTORY]`, or
+    /// `labgrid:PLACE[:DIRECTORY]`; `None` for the workstation itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh: Option<String>,
 }
 
 impl MachineRecord {
-    /// The bench's name: `virtual`, `host`.
+    /// Returns the bench's name: `virtual`, `host`.
     pub fn bench(&self) -> &'static str {
         match self {
             Self::Virtual(_) => "virtual",
@@ -100,7 +100,7 @@ impl MachineRecord {
         }
     }
 
-    /// The virtual machine, if it is one.
+    /// Returns the virtual machine, if it is one.
     pub fn as_virtual(&self) -> Option<&VirtualMachine> {
         match self {
             Self::Virtual(machine) => Some(machine),
@@ -108,7 +108,7 @@ impl MachineRecord {
         }
     }
 
-    /// What its time counts; `None` in real time.
+    /// Returns its clock; `None` in real time.
     pub fn clock(&self) -> Option<VirtualClock> {
         self.as_virtual().map(|machine| VirtualClock {
             ns_per_insn: machine.ns_per_insn,
@@ -117,12 +117,12 @@ impl MachineRecord {
         })
     }
 
-    /// The SHA-256 of the kernel's image; `None` where the kernel is the host's own.
+    /// Returns the SHA-256 of the kernel's image; `None` if the kernel is the host's own.
     pub fn image_sha256(&self) -> Option<&str> {
         self.as_virtual().map(|machine| &*machine.image_sha256)
     }
 
-    /// All of it as pairs of a name and a text, for people to read.
+    /// Returns all of it as pairs of a name and a text, for people to read.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
         match self {

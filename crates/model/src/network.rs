@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest's wire: two network cards that are joined.
+//! A guest's wire: two network cards that are connected.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The end that sends, by its interface's name.
+/// The sending end, by its interface's name.
 pub const NEAR: &str = "wire0";
 
-/// The end that receives, by its interface's name.
+/// The receiving end, by its interface's name.
 pub const FAR: &str = "wire1";
 
-/// The network namespace of the end that receives, by its name in `/run/netns`.
+/// The network namespace of the receiving end, by its name in `/run/netns`.
 pub const NAMESPACE: &str = "wire";
 
-/// What the missing module is called in a [`Reason`](crate::Reason) where there is no wire.
+/// The name of the missing module in a [`Reason`](crate::Reason) if there is no wire.
 pub const MODULE: &str = "of the card";
 
 /// A network card: QEMU's device and Linux's module of the same name.
@@ -28,10 +28,10 @@ pub enum Card {
 }
 
 impl Card {
-    /// All of them, the default first.
+    /// All cards, the default first.
     pub const ALL: [Self; 2] = [Self::E1000e, Self::E1000];
 
-    /// Its name, which is that of QEMU's device and of Linux's module.
+    /// Returns its name, which is that of QEMU's device and of Linux's module.
     pub fn name(self) -> &'static str {
         match self {
             Self::E1000e => "e1000e",
@@ -49,7 +49,7 @@ impl Display for Card {
 /// Reads a suite's `network`: `true` for the default card, `false` for none, or a card's name.
 ///
 /// # Errors
-/// Where it is neither.
+/// Fails if the value is neither.
 pub fn of_suite<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Card>, D::Error> {
     let written = toml::Value::deserialize(from)?;
     let named = |card: &Card| written.as_str() == Some(card.name());

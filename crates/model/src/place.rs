@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the scope finds a cycle of a program, which marks nothing: between which of the switches
-//! that the kernel's tracer has noted in its step.
+//! Places of a program's cycles, which mark nothing. The scope finds a cycle between two of the
+//! switches that the kernel's tracer noted in its step.
 
 use std::fmt;
 
@@ -8,26 +8,26 @@ use crate::finding::Finding;
 use crate::recording::Recording;
 use crate::units::Nanos;
 
-/// The finding of a recording that has the places of its thread's cycles.
+/// Finding of a recording: the places of its thread's cycles.
 pub const PLACES: &str = "places";
 
-/// The finding of a recording that says where each fault in the design of its program was first.
+/// Finding of a recording: the place at which each fault in its program's design first occurred.
 pub const FAULT_PLACES: &str = "places_of_faults";
 
-/// What is recorded of a thread's cycles, each as the end of a variant behind the thread's name.
+/// The recorded parts of a thread's cycles, each as a variant's ending after the thread's name.
 pub const LATENESS: &str = " lateness";
-/// For how long the thread had the CPU.
+/// The time for which the thread had the CPU.
 pub const EXECUTION: &str = " execution";
-/// From when it was due to its next wait.
+/// The time from when it was due to its next wait.
 pub const RESPONSE: &str = " response";
 
-/// The thread whose cycles a variant is of; `None` where it is of none.
+/// Returns the thread whose cycles a variant records; `None` if it records none.
 pub fn thread_of(variant: &str) -> Option<&str> {
     let parts = [LATENESS, RESPONSE, EXECUTION];
     parts.iter().find_map(|part| variant.strip_suffix(part))
 }
 
-/// The recording of the same step that has this part of the cycles of a recording's thread.
+/// Returns the recording of the same step that has the given part of the same thread's cycles.
 pub fn sister<'a>(all: &'a [Recording], own: &Recording, part: &str) -> Option<&'a Recording> {
     let thread = thread_of(&own.key.variant)?;
     let is_it = |one: &&Recording| {
@@ -37,7 +37,7 @@ pub fn sister<'a>(all: &'a [Recording], own: &Recording, part: &str) -> Option<&
     all.iter().find(is_it)
 }
 
-/// The place of a cycle of a recording's thread; `None` where it was not noted.
+/// Returns the place of a cycle of a recording's thread; `None` if it was not noted.
 pub fn of_cycle(all: &[Recording], own: &Recording, seq: u64) -> Option<Place> {
     match sister(all, own, EXECUTION)?.findings.get(PLACES)? {
         Finding::Text(places) => Place::find(places, seq),
@@ -45,18 +45,18 @@ pub fn of_cycle(all: &[Recording], own: &Recording, seq: u64) -> Option<Place> {
     }
 }
 
-/// Where a fault in the design of a program was first.
+/// The place at which a fault in the design of a program first occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultPlace {
     /// The fault's finding: `fault_page`.
     pub fault: String,
     /// The number of the cycle's sample.
     pub cycle: u64,
-    /// How long after the cycle was due.
+    /// The time since the cycle was due.
     pub after: Nanos,
 }
 
-/// `fault_page,30,4711`.
+/// Prints `fault_page,30,4711`.
 impl fmt::Display for FaultPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{},{}", self.fault, self.cycle, self.after.0)
@@ -64,7 +64,7 @@ impl fmt::Display for FaultPlace {
 }
 
 impl FaultPlace {
-    /// Those of a recording's thread.
+    /// Returns the fault places of a recording's thread.
     pub fn all(all: &[Recording], own: &Recording) -> Vec<Self> {
         let of_thread = sister(all, own, EXECUTION);
         match of_thread.and_then(|one| one.findings.get(FAULT_PLACES)) {
@@ -84,31 +84,31 @@ impl FaultPlace {
     }
 }
 
-/// A longer response is not watched instruction by instruction.
+/// The longest response that is watched instruction by instruction.
 pub const WATCHED_MOST: Nanos = Nanos(50_000_000);
 
-/// No more switches within a cycle have their moments told.
+/// The most switches within a cycle whose moments are recorded.
 const BETWEEN_MOST: usize = 64;
 
-/// Where a cycle is.
+/// The place of a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The number of its sample.
     pub seq: u64,
-    /// How many switches there were from the last one before it was due to its begin, that one
-    /// counted; one more than all where there was none.
+    /// The number of switches from the last one before the cycle was due, which is counted, to its
+    /// start; one more than all switches if there was none before.
     pub before: u64,
     /// The number of the switch with which it began, from 0.
     pub begin: u64,
     /// The number of the switch with which it ended.
     pub end: u64,
-    /// When those between these two were, from its begin on; empty where there are too many.
+    /// The moments of the switches between these two, from its start; empty if there are too many.
     pub between: Vec<Nanos>,
 }
 
 impl Place {
-    /// The place of a cycle that was due, began and ended at these moments, among these switches,
-    /// which are in the order of time; `None` where it began or ended otherwise than by one.
+    /// Returns the place of a cycle that was due, began and ended at these moments, among these
+    /// switches in order of time; `None` if it did not begin and end with a switch.
     pub fn of(seq: u64, [due, begin, end]: [Nanos; 3], switches: &[Nanos]) -> Option<Self> {
         let (first, last) = (
             switches.binary_search(&begin).ok()?,
@@ -130,8 +130,8 @@ impl Place {
         })
     }
 
-    /// The place of the sample with this number in what [`told`] wrote; `None` where there is
-    /// none.
+    /// Finds the place of the sample with this number in the text from [`told`]; `None` if there
+    /// is none.
     pub fn find(text: &str, seq: u64) -> Option<Self> {
         let of = |word: &str| {
             let mut numbers = word.split(',').map(str::parse::<u64>);
@@ -153,8 +153,8 @@ impl Place {
     }
 }
 
-/// `30,2,122,2,1500`: sample, switches before, begin, how many switches the end is behind it, and
-/// when those between were.
+/// Prints `30,2,122,2,1500`: sample, switches before, begin, the number of switches from there to
+/// the end, and the moments of those in between.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.end.saturating_sub(self.begin);
@@ -165,7 +165,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Places as one text.
+/// Joins places into one text.
 pub fn told(places: impl Iterator<Item = Place>) -> String {
     let words: Vec<String> = places.map(|place| place.to_string()).collect();
     words.join(" ")

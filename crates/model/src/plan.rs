@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a target is told to do: a suite with everything looked up.
+//! The plan that a target carries out: a suite with everything looked up.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -11,10 +11,10 @@ use crate::capture::Tracing;
 use crate::cpus::Placement;
 use crate::units::Nanos;
 
-/// The name of the load that is none.
+/// The name of the empty load.
 pub const IDLE: &str = "idle";
 
-/// The largest seed: what a plan as TOML, a store and JSON can all carry.
+/// The largest seed: a plan as TOML, a store and JSON can all carry it.
 pub const SEED_MAX: u64 = i64::MAX as u64;
 
 /// Everything that a target needs to know, as TOML.
@@ -24,34 +24,34 @@ pub struct Plan {
     /// Changes the phase of loads and probes against each other and against the tick.
     #[serde(default)]
     pub seed: u64,
-    /// The seed that decides what a guest did before, where it is not the plan's.
+    /// The seed that decides what a guest did before, if it is not the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub past: Option<u64>,
     /// The loads that the steps name; `idle` need not be among them.
     #[serde(default)]
     pub loads: BTreeMap<String, Load>,
-    /// Whether CPUs of a host may enter idle states while it is measured; by default
+    /// True if CPUs of a host may enter idle states while it is measured; by default,
     /// `/dev/cpu_dma_latency` is held at 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_idle_states: bool,
-    /// For how long the kernel's tracer `hwlat` looks for gaps of the hardware's, before the
-    /// first step and after the last; not at all, where nothing is said.
+    /// The time for which the kernel's tracer `hwlat` looks for gaps caused by the hardware, before
+    /// the first step and after the last. Not at all if no time is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hwlat_s: Option<NonZeroU32>,
-    /// After so many seconds what was measured so far is told, again and again; never, where
-    /// there is none.
+    /// The interval, in seconds, at which the results so far are reported; never if there is
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell_every_s: Option<NonZeroU32>,
-    /// Whether the kernel's own tracer runs beside the probes, and when it is read.
+    /// The kernel's own tracer that runs beside the probes, and the limit above which it is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracing: Option<Tracing>,
     /// Kernel modules that could not be brought along, with the reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,
-    /// What to measure, in this order.
+    /// The steps to measure, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
-    /// The sample that is due at a moment of its own. It is no part of the text that travels: it
+    /// The sample that is due at a moment of its own. It is not part of the text that is sent: it
     /// follows in a line of its own.
     #[serde(skip, default = "unaimed")]
     pub aim: Aim,
@@ -62,7 +62,7 @@ fn unaimed() -> Aim {
 }
 
 impl Plan {
-    /// The plan as the text that travels.
+    /// Returns the plan as the text that is sent to a target.
     ///
     /// # Panics
     /// Never: every plan can be written as TOML.
@@ -70,9 +70,9 @@ impl Plan {
         toml::to_string(self).expect("a plan has no value that TOML lacks")
     }
 
-    /// What another plan measures otherwise: `step 1 differs: samples is 4000 here and 400
-    /// there`. `None` where both measure the same, whatever their seeds and pasts are, what could
-    /// not be brought along, and how often they tell.
+    /// Describes how another plan's measurement differs: `step 1 differs: samples is 4000 here and
+    /// 400 there`. `None` if both measure the same. Seeds, pasts, parts that could not be brought
+    /// along, and the intervals of reports are not compared.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (left, right) = (self.steps.len(), other.steps.len());
         if left != right {
@@ -88,9 +88,9 @@ impl Plan {
         self.difference_around(other, self.loads == other.loads)
     }
 
-    /// What a step of another plan measures otherwise, wherever it stands there:
-    /// `samples is 4000 here and 400 there`. Steps are counted from 0. `None` where both measure
-    /// the same, or one of the plans has no such step, as those of other programs have none.
+    /// Describes how a step of another plan differs, wherever it stands there:
+    /// `samples is 4000 here and 400 there`. Steps are counted from 0. `None` if both measure the
+    /// same, or if one of the plans has no such step, as the plans of other programs have none.
     pub fn difference_of_step(&self, step: u32, other: &Self, there: u32) -> Option<String> {
         let of = |plan: &Self, step: u32| plan.steps.get(step as usize).cloned();
         let (left, right) = (of(self, step)?, of(other, there)?);
@@ -99,7 +99,7 @@ impl Plan {
             .or_else(|| self.difference_around(other, same_load))
     }
 
-    /// What differs beside the steps.
+    /// Describes the differences outside of the steps.
     fn difference_around(&self, other: &Self, same_loads: bool) -> Option<String> {
         let rules = [
             (same_loads, "the loads are defined differently"),
@@ -118,8 +118,8 @@ impl Plan {
 }
 
 impl Step {
-    /// The first parameter in which another step differs. How many samples the document took
-    /// changes nothing that is measured.
+    /// Returns the first parameter in which another step differs. The number of samples in the
+    /// document is ignored, since it changes nothing that is measured.
     fn difference(&self, other: &Self) -> Option<String> {
         let told = |step: &Self| {
             let mut all = step.params.clone();
@@ -148,14 +148,14 @@ pub struct Step {
     /// The load's name.
     #[serde(default = "idle")]
     pub load: String,
-    /// How many samples the document took whose experiment this step repeats.
+    /// The number of samples in the document whose experiment this step repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<u64>,
-    /// Whether it is left out: another run of the same measurement has it. It keeps its
-    /// number, so that the steps of all these runs have the same ones.
+    /// True if the step is left out because another run of the same measurement has it. It keeps
+    /// its number, so that all these runs number the steps alike.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skip: bool,
-    /// The probe's own parameters; each probe says which it knows.
+    /// The probe's own parameters; each probe defines its own.
     #[serde(flatten)]
     pub params: toml::Table,
 }
@@ -168,23 +168,23 @@ fn idle() -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// One line that says what it does.
+    /// One line that describes the load.
     pub summary: String,
-    /// Loads that it consists of, besides its own workers.
+    /// Loads that it contains, besides its own workers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mix: Vec<String>,
-    /// Programs that must be the ones of this machine, not busybox's: a guest gets them too.
+    /// Programs that must be this machine's own, not those of busybox: a guest gets them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
-    /// Whether it needs the disk of a guest: `/dev/nullb0`, and a file system in
-    /// `/run/punctual-disk`. On a host its commands look for what they need by themselves.
+    /// True if it needs the disk of a guest: `/dev/nullb0`, and a file system in
+    /// `/run/punctual-disk`. On a host, its commands find what they need by themselves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disk: bool,
-    /// Whether it needs a piece of a kernel's source, preprocessed, in `/usr/src/linux/lib` of a
+    /// True if it needs a piece of a kernel's source, preprocessed, in `/usr/src/linux/lib` of a
     /// guest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kernel_source: bool,
-    /// What runs, all of it at once.
+    /// The workers, all of which run at once.
     #[serde(default, rename = "worker", skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,
 }
@@ -193,13 +193,13 @@ pub struct Load {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Worker {
-    /// The program and its arguments. `punctual-target` is the target itself; what is
-    /// not found in `PATH` is taken from busybox.
+    /// The program and its arguments. `punctual-target` is the target itself; a program that
+    /// is not found in `PATH` is taken from busybox.
     pub run: Vec<String>,
-    /// On which CPUs it may run; where nothing is said, on those that the kernel gives it.
+    /// The CPUs on which it may run; by default, those that the kernel gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Placement>,
-    /// Files that must be there, or it cannot run.
+    /// Files without which it cannot run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// The pause between two rounds, in milliseconds.
@@ -208,59 +208,59 @@ pub struct Worker {
     /// End a round after this many milliseconds, done or not; 0 lets it end by itself.
     #[serde(default)]
     pub limit_ms: u32,
-    /// Whether the command never ends by itself: then no round of it is expected to be done.
+    /// True if the command never ends by itself: then no round is expected to end.
     #[serde(default)]
     pub endless: bool,
-    /// Whether the command's exit status says nothing: `ls` of a tree that changes meanwhile
-    /// fails. Of any other a load whose every round fails is no load.
+    /// True if the command's exit status means nothing: `ls` of a tree that changes meanwhile
+    /// fails. Otherwise, a load whose every round fails is no load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignore_status: bool,
-    /// What the worker does, as a plural noun: `files`, `messages`.
+    /// The work that the worker does, as a plural noun: `files`, `messages`.
     pub unit: String,
-    /// How that is counted in what the worker prints.
+    /// The way to count that work.
     pub count: Count,
 }
 
 impl Worker {
-    /// The pause between two rounds.
+    /// Returns the pause between two rounds.
     pub fn pause(&self) -> Nanos {
         Nanos::from_millis(i64::from(self.pause_ms))
     }
 
-    /// The time after which a round is ended; `None` lets it end by itself.
+    /// Returns the time after which a round is ended; `None` lets it end by itself.
     pub fn limit(&self) -> Option<Nanos> {
         (self.limit_ms > 0).then(|| Nanos::from_millis(i64::from(self.limit_ms)))
     }
 
-    /// After how long the recipe repeats itself, as far as the recipe says so: the pause, and
+    /// Returns the time after which the recipe repeats itself, as far as it says so: the pause plus
     /// the time after which a round is ended.
     pub fn period(&self) -> Nanos {
         self.pause() + self.limit().unwrap_or_default()
     }
 }
 
-/// How a worker's work is counted.
+/// The way to count a worker's work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Count {
-    /// Each line that it prints is one.
+    /// Each line that the worker prints counts as one.
     Lines,
-    /// Each byte that it prints is one.
+    /// Each byte that the worker prints counts as one.
     Bytes,
-    /// Each round that ended by itself is one.
+    /// Each round that ended by itself counts as one.
     Rounds,
-    /// Each byte that its processes write is one, as the kernel counts them
-    /// (`/proc/PID/io`, `wchar`); of a process that ended, only if it led the command.
+    /// Each byte that its processes write counts as one, as counted by the kernel
+    /// (`/proc/PID/io`, `wchar`). A process that has ended counts only if it led the command.
     Written,
-    /// Each echo request that this machine sends is one, as the kernel counts them
-    /// (`/proc/net/snmp`, `OutEchos`): for `ping`, which itself tells only in the end.
+    /// Each echo request that this machine sends counts as one, as counted by the kernel
+    /// (`/proc/net/snmp`, `OutEchos`): for `ping`, which reports its own count only at the end.
     EchoRequests,
-    /// The worker counts in the memory that `$PUNCTUAL_WORK` names, a file to be mapped that
+    /// The worker counts in the memory that `$PUNCTUAL_WORK` names, a file that it maps and that
     /// holds one 64-bit number: `punctual-target hackbench` counts its messages there.
     Counter,
-    /// The sum of the whole numbers that follow this text in what it prints.
+    /// The sum of the whole numbers that follow this text in the worker's output.
     After(String),
-    /// The sum of the whole numbers that precede this text in what it prints.
+    /// The sum of the whole numbers that precede this text in the worker's output.
     Before(String),
 }
 

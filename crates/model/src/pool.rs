@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several runs of one subject as one: the shards of a long measurement.
+//! Several runs of one subject combined into one: the shards of a long measurement.
 
 use std::mem;
 
@@ -8,8 +8,8 @@ use crate::recording::{Recording, WORST_KEPT, Work};
 use crate::run::{Run, State};
 
 impl Run {
-    /// Adds what another run of the same subject and suite measured. What cannot be added
-    /// (raw samples, settings, the console) stays that of the run with the lowest seed, so
+    /// Adds the measurements of another run of the same subject and suite. Parts that cannot be
+    /// added (raw samples, settings, the console) stay those of the run with the lowest seed, so
     /// that the order in which runs are added does not matter.
     pub fn absorb(&mut self, mut other: Self) {
         if other.seed < self.seed {
@@ -43,8 +43,8 @@ impl Run {
     }
 }
 
-/// Adds each of `others` to the one of `all` that it belongs to, or to the end. Each takes one
-/// at most, so that what a step measured twice stays two.
+/// Adds each of `others` to its counterpart in `all`, or to the end. Each counterpart takes at
+/// most one, so that two measurements by one step stay two.
 fn pool<T>(all: &mut Vec<T>, others: Vec<T>, is_same: fn(&T, &T) -> bool, add: fn(&mut T, T)) {
     let mut free = vec![true; all.len()];
     for other in others {
@@ -59,8 +59,8 @@ fn pool<T>(all: &mut Vec<T>, others: Vec<T>, is_same: fn(&T, &T) -> bool, add: f
     }
 }
 
-/// Whether two recordings are of the same step of the suite. The repetition is left out: a
-/// shard may lack the steps before.
+/// Returns true if two recordings are of the same step of the suite. The repetition is ignored:
+/// a shard may lack the steps before.
 fn is_same(one: &Recording, other: &Recording) -> bool {
     one.key.step == other.key.step && one.key.is_alike(&other.key)
 }
@@ -70,14 +70,14 @@ fn is_same_step(one: &StepRecord, other: &StepRecord) -> bool {
 }
 
 impl Recording {
-    /// Both as one.
+    /// Returns both combined into one.
     #[cfg(test)]
     pub(crate) fn pooled(mut self, other: Self) -> Self {
         self.absorb(other);
         self
     }
 
-    /// Adds the figures of another recording of the same kind; its raw samples are let go.
+    /// Adds the figures of another recording of the same kind; its raw samples are dropped.
     fn absorb(&mut self, other: Self) {
         self.count += other.count;
         self.warmup += other.warmup;

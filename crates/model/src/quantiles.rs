@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quantiles of samples: exact where every sample was kept, else as fine as the histogram.
+//! Quantiles of samples: exact if every sample was kept, else as fine as the histogram.
 
 use crate::histogram::{Histogram, is_close};
 use crate::recording::Recording;
 use crate::units::Nanos;
 
-/// What quantiles are taken from. It is made once; each quantile then costs little.
+/// The data that quantiles are taken from. It is built once; each quantile then costs little.
 #[derive(Clone, Debug)]
 pub enum Quantiles {
     /// Every sample was kept; smallest first.
     Exact(Vec<Nanos>),
-    /// Some were only counted.
+    /// Some samples were only counted.
     Counted {
-        /// All of them.
+        /// Histogram of all samples.
         histogram: Box<Histogram>,
-        /// The smallest and the largest, which are known exactly.
+        /// The smallest and the largest sample, which are known exactly.
         reach: Option<(Nanos, Nanos)>,
     },
 }
 
 impl Quantiles {
-    /// Those of all samples of some recordings.
+    /// Builds the quantiles of all samples of some recordings.
     pub fn of<'a>(recordings: impl Iterator<Item = &'a Recording> + Clone) -> Self {
         if recordings.clone().all(Recording::is_complete) {
             let samples = recordings.flat_map(|recording| recording.samples.iter());
@@ -38,16 +38,16 @@ impl Quantiles {
         Self::Counted { histogram, reach }
     }
 
-    /// The value that a share `q` of all samples does not exceed; `None` where there is no
-    /// sample, where that sample was not placed in a bin, or where its bin is too wide to name
-    /// one value.
+    /// Returns the value that a share `q` of all samples does not exceed; `None` if there is no
+    /// sample, if that sample was not placed in a bin, or if its bin is too wide to name one
+    /// value.
     pub fn at(&self, q: f64) -> Option<Nanos> {
         let (low, high) = self.between(q)?;
         is_close(low, high).then_some(high)
     }
 
-    /// The lowest and the highest value that the same may be: equal where samples were kept,
-    /// else the edges of a bin. `None` where there is no sample, or where that sample was not
+    /// Returns the lowest and the highest value that the quantile may have: equal if samples were
+    /// kept, else the edges of a bin. `None` if there is no sample, or if that sample was not
     /// placed in a bin.
     pub fn between(&self, q: f64) -> Option<(Nanos, Nanos)> {
         match self {
@@ -66,7 +66,7 @@ impl Quantiles {
     }
 }
 
-/// Whether `count` samples are enough to speak of the quantile `q`: at least one of
+/// Returns true if `count` samples are enough to speak of the quantile `q`: at least one of
 /// them must lie above it.
 pub fn supports(count: u64, q: f64) -> bool {
     // Without the allowance, 1,000 × (1 − 0.999) is a little less than 1.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why something could not be measured, set or read.
+//! Reasons why something could not be measured, set or read.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why something could not be measured, set or read; its text is for people.
+/// The reason why something could not be measured, set or read; its text is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -13,62 +13,62 @@ pub enum Reason {
     NoDevice {
         /// Its path: `/dev/pulse`.
         device: String,
-        /// The kernel module that makes it.
+        /// The kernel module that creates it.
         module: String,
-        /// What the kernel says.
+        /// The kernel's message.
         error: String,
-        /// Why there is no such module, where that is known.
+        /// The reason why there is no such module, if it is known.
         because: Option<String>,
     },
-    /// The kernel refuses what a measuring thread needs.
+    /// The kernel refuses something that a measuring thread needs.
     Refused {
-        /// What was asked for: `SCHED_FIFO 80`.
+        /// The request: `SCHED_FIFO 80`.
         what: String,
-        /// What the kernel says.
+        /// The kernel's message.
         error: String,
-        /// What to do about it; may be empty.
+        /// Advice on what to do; may be empty.
         hint: String,
     },
     /// Memory cannot be locked, so that a page fault could be taken for a latency.
     NoMemoryLock {
-        /// What the kernel says.
+        /// The kernel's message.
         error: String,
     },
     /// A program is not installed, or cannot be started.
     NotFound {
         /// The program.
         program: String,
-        /// What the kernel says.
+        /// The kernel's message.
         error: String,
     },
-    /// A file cannot be read, or does not have what was looked for in it.
+    /// A file cannot be read, or lacks what was looked for in it.
     Unreadable {
         /// Its path.
         path: String,
-        /// What is wrong.
+        /// The fault.
         error: String,
     },
-    /// The load did not run beside the probe as it should have: it was not loaded.
+    /// The load did not run beside the probe as it should have: the subject was not loaded.
     NotLoaded {
         /// The worker's command.
         worker: String,
-        /// In which way.
+        /// The way in which it failed to run.
         why: NotLoaded,
-        /// More about it; may be empty.
+        /// Further details; may be empty.
         detail: String,
     },
-    /// Anything else.
+    /// Any other reason.
     #[serde(untagged)]
     Other(String),
 }
 
-/// In which way a load did not run.
+/// The way in which a load failed to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotLoaded {
     /// A worker cannot run: its command fails.
     Failed,
-    /// A worker was not at work when the time for that was over.
+    /// A worker was not at work when its time to start was over.
     NotUp,
     /// A worker did nothing while samples were taken.
     Starved,
@@ -88,7 +88,7 @@ impl fmt::Display for NotLoaded {
 }
 
 impl Reason {
-    /// A worker of a load that did not run.
+    /// Creates the reason for a worker of a load that did not run.
     pub fn not_loaded(worker: &str, why: NotLoaded, detail: impl fmt::Display) -> Self {
         let (worker, detail) = (worker.into(), detail.to_string());
         Self::NotLoaded {
@@ -98,7 +98,7 @@ impl Reason {
         }
     }
 
-    /// A device file that cannot be opened.
+    /// Creates the reason for a device file that cannot be opened.
     pub fn no_device(device: &str, module: &str, error: impl fmt::Display) -> Self {
         Self::NoDevice {
             device: device.into(),
@@ -108,13 +108,13 @@ impl Reason {
         }
     }
 
-    /// A file that cannot be read.
+    /// Creates the reason for a file that cannot be read.
     pub fn unreadable(path: &str, error: impl fmt::Display) -> Self {
         let (path, error) = (path.into(), error.to_string());
         Self::Unreadable { path, error }
     }
 
-    /// The kernel module whose absence it is.
+    /// Returns the kernel module that is missing.
     pub fn missing_module(&self) -> Option<&str> {
         match self {
             Self::NoDevice { module, .. } => Some(module),
@@ -122,7 +122,7 @@ impl Reason {
         }
     }
 
-    /// The same, with the reason why there is no such module.
+    /// Adds the reason why there is no such module.
     #[must_use]
     pub fn because(mut self, why: &str) -> Self {
         if let Self::NoDevice { because, .. } = &mut self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a target says, one record to a frame.
+//! Messages that a target sends, one record to a frame.
 
 use std::fmt;
 
@@ -10,34 +10,34 @@ use crate::reason::Reason;
 use crate::recording::{Recording, Work};
 use crate::units::Nanos;
 
-/// One thing that a target says.
+/// One message from a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Record {
-    /// First of all: what is judged, as read back from the running kernel. Before the last one
-    /// once more, where there are facts that only the end tells.
+    /// Sent first: the subject, as read back from the running kernel. Sent again before the last
+    /// record if there are facts that are known only at the end.
     Provenance(Provenance),
     /// A step begins.
     Started(Started),
-    /// A step's probe has delivered: before its recordings, what its load did meanwhile.
+    /// A step's probe has delivered: the load's work meanwhile, sent before the recordings.
     Step(StepRecord),
     /// A probe has delivered.
     Recording(Box<Recording>),
-    /// What a probe has measured so far, without raw samples and settings: it takes the place
-    /// of what was said so before, and gives it to what the probe delivers.
+    /// A probe's measurements so far, without raw samples and settings. They replace those sent
+    /// earlier, and are replaced by what the probe delivers.
     SoFar(Box<Recording>),
     /// A probe could not run.
     Unsupported(Unsupported),
-    /// The plan could not be carried out, and no step was begun.
+    /// The plan could not be carried out, and no step began.
     Refused(String),
-    /// Last of all: the plan was carried out to its end.
+    /// Sent last: the plan was carried out to its end.
     Finished(Finished),
-    /// Last of all: the target was asked to end. What was measured until then was sent; the
-    /// step that ran is marked as [interrupted](Recording::interrupted).
+    /// Sent last: the target was asked to end. Everything measured until then was sent; the
+    /// step that was running is marked as [interrupted](Recording::interrupted).
     Interrupted(Finished),
 }
 
-/// Where numbers come from: recorded before the first sample.
+/// The origin of the numbers: recorded before the first sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The kernel's release, as `uname -r` prints it.
@@ -48,38 +48,38 @@ pub struct Provenance {
     pub cmdline: String,
     /// The preemption model in force.
     pub preemption: Preemption,
-    /// The rate of the CPU's time stamp counter, as the kernel's clock takes it, in kHz;
-    /// `None` where that is not known.
+    /// The rate of the CPU's time stamp counter, in kHz, as the kernel's clock takes it;
+    /// `None` if it is not known.
     pub tsc_khz: Option<u64>,
-    /// Everything else that was read back, by name: clock source, timer resolution,
+    /// All other facts that were read back, by name: clock source, timer resolution,
     /// CPU, throttling, memory, the target's revision.
     pub facts: Facts,
 }
 
-/// What a kernel lets a thread be preempted by, as the kernel itself names it.
+/// The preemption that a kernel allows, as the kernel itself names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preemption {
-    /// Kernel code goes on until it sleeps or returns.
+    /// Kernel code runs until it sleeps or returns.
     None,
-    /// Kernel code also goes on until it asks whether it is to.
+    /// Kernel code also yields where it asks whether it should.
     Voluntary,
-    /// Wherever nothing forbids it.
+    /// Kernel code can be preempted wherever nothing forbids it.
     Full,
-    /// As `full` for real-time threads; others wait for the next tick.
+    /// Like `Full` for real-time threads; other threads wait for the next tick.
     Lazy,
     /// `PREEMPT_RT`.
     Rt,
-    /// It could not be found out.
+    /// The model could not be determined.
     Unknown(Reason),
 }
 
 impl Preemption {
-    /// Why it is not known which of these two a kernel has that was built for one of them.
+    /// The reason why it is unknown which of the two a kernel has that was built for one of them.
     pub const NONE_OR_VOLUNTARY: &'static str =
         "none or voluntary, fixed when the kernel was built";
 
-    /// Whether kernel code goes on until it returns, sleeps or asks.
+    /// Returns true if kernel code runs until it returns, sleeps or asks.
     pub fn is_cooperative(&self) -> bool {
         match self {
             Self::None | Self::Voluntary => true,
@@ -88,7 +88,7 @@ impl Preemption {
         }
     }
 
-    /// The model of that name, as the kernel writes it in debugfs.
+    /// Returns the model of the given name, as the kernel writes it in debugfs.
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {
             "none" => Self::None,
@@ -100,7 +100,7 @@ impl Preemption {
         })
     }
 
-    /// Its name: `rt`; `unknown` where it could not be found out.
+    /// Returns its name: `rt`; `unknown` if the model could not be determined.
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -128,7 +128,7 @@ impl fmt::Display for Preemption {
     }
 }
 
-/// What one step of a plan came to, besides its recordings.
+/// The outcome of one step of a plan, besides its recordings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// The step's number in the plan, from 0.
@@ -137,21 +137,21 @@ pub struct StepRecord {
     pub probe: String,
     /// The load's name.
     pub load: String,
-    /// What the load did while samples were taken; empty when idle.
+    /// The load's work while samples were taken; empty when idle.
     pub work: Vec<Work>,
-    /// What whoever watched it has marked, in order; the target knows none.
+    /// Marks that an observer set, in order; the target never has any.
     #[serde(default)]
     pub marks: Vec<Mark>,
 }
 
-/// A moment that somebody who watched a step wanted to find again.
+/// A moment that an observer of a step wanted to find again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// When it was, from the step's begin, by the clock of the machine at which it was watched.
+    /// The time of the mark, from the step's start, by the clock of the observer's machine.
     pub at: Nanos,
-    /// How many samples had been taken, by all threads.
+    /// The number of samples that all threads had taken.
     pub count: u64,
-    /// The largest of them; `None` where it was not known then.
+    /// The largest of these samples; `None` if it was not known then.
     pub worst: Option<Nanos>,
 }
 
@@ -164,7 +164,7 @@ pub struct Started {
     pub probe: String,
     /// The load's name.
     pub load: String,
-    /// How long the subject will be busy with it at least, as far as the plan tells.
+    /// The minimum time that the step will keep the subject busy, as far as the plan tells.
     pub nominal: Nanos,
 }
 
@@ -177,15 +177,15 @@ pub struct Unsupported {
     pub probe: String,
     /// The load's name.
     pub load: String,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What was sent of a plan that has ended.
+/// The totals of a plan that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// How many recordings were sent.
+    /// The number of recordings that were sent.
     pub recordings: u32,
-    /// How many steps were unsupported.
+    /// The number of steps that were unsupported.
     pub unsupported: u32,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Samples, and what one probe delivers under one load.
+//! Samples, and the data that one probe delivers under one load.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,47 +12,47 @@ use crate::key::RecordingKey;
 use crate::reason::Reason;
 use crate::units::Nanos;
 
-/// How many of the worst samples a recording keeps.
+/// The number of worst samples that a recording keeps.
 pub const WORST_KEPT: usize = 16;
 
-/// How many raw samples a recording may keep at most: 16 bytes for each in the target's
-/// memory, and never so many that they do not fit into a frame.
+/// The most raw samples that a recording may keep: 16 bytes for each in the target's memory,
+/// and never more than fit into a frame.
 pub const KEEP_MOST: u32 = 10_000_000;
 
-/// No recording counts more of anything: 2,000 years at 4 kHz. So counts can be added up.
+/// The upper limit of every count in a recording: 2,000 years at 4 kHz. So counts can be added up.
 pub const COUNT_MOST: u64 = 1 << 48;
 
-/// The setting that says which part of each sample is the taking of its two time stamps, in ns.
+/// Setting: the part of each sample that goes into taking its two time stamps, in ns.
 pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
 
-/// The setting that says that nobody counted missed periods, and why.
+/// Setting: missed periods were not counted, with the reason.
 pub const MISSED: &str = "missed";
 
-/// The finding of a program's cycle within which its thread ended, where that had lasted longer
-/// than any that counts: how long. It counts as none, since nobody knows what was to come.
+/// Finding: the time that a program's thread had been in its last cycle when it ended, if that is
+/// longer than any cycle that counts. It is no cycle, since nobody knows how long it would last.
 pub const ENDED_WITHIN: &str = "ended_within";
 
-/// The finding that says in how many of a program's cycles the kernel did not tell when its
-/// thread got the CPU. Each of them is later, or executed for longer, than its sample says.
+/// Finding: the number of a program's cycles for which the kernel did not report when the thread
+/// got the CPU. Each of them is later, or executed for longer, than its sample says.
 pub const UNTOLD: &str = "switches_untold";
 
-/// The setting that says what ended a recording before it had all that was asked for, where that
-/// was no request of the user's.
+/// Setting: the event that ended a recording before it had everything that was requested, unless
+/// the user asked for it to end.
 pub const ENDED_BY: &str = "ended_by";
 
-/// The setting of a recording whose sum is not known exactly: how much larger than its sum says
-/// the mean may be, in ns.
+/// Setting of a recording whose sum is not known exactly: the amount by which the mean may exceed
+/// the one that follows from the sum, in ns.
 pub const MEAN_WITHIN: &str = "mean_within_ns";
 
-/// The setting that says why the distribution of samples is known only in part, and how it is
-/// to be had.
+/// Setting: the reason why the distribution of samples is known only in part, and how to get the
+/// whole.
 pub const DISTRIBUTION: &str = "distribution";
 
-/// The finding of a probe whose samples are events: for how long it looked out for them.
+/// Finding of a probe whose samples are events: the time for which it watched for them.
 pub const OBSERVED: &str = "observed";
 
-/// The settings that say how many page faults the measuring threads had, without and with
-/// input from a device.
+/// Settings: the numbers of page faults of the measuring threads, without and with input from a
+/// device.
 pub const FAULTS: [&str; 2] = ["minor_faults", "major_faults"];
 
 /// One measured value.
@@ -60,29 +60,29 @@ pub const FAULTS: [&str; 2] = ["minor_faults", "major_faults"];
 pub struct Sample {
     /// Its number within the recording, from 0, warm-up not counted.
     pub seq: u64,
-    /// When it was due or began, counted from the recording's first moment.
+    /// The time at which it was due or began, counted from the recording's start.
     #[serde(rename = "at_ns")]
     pub at: Nanos,
-    /// What was measured.
+    /// The measured value.
     pub value: Nanos,
 }
 
-/// What one probe delivered under one load, in one variant.
+/// The data that one probe delivered under one load, in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// What tells it from all others of its run.
+    /// The key that distinguishes it from all other recordings of its run.
     pub key: RecordingKey,
-    /// The nominal time between two samples, where there is one.
+    /// The nominal time between two samples, if there is one.
     pub interval: Option<Nanos>,
-    /// How many samples were taken, warm-up not counted.
+    /// The number of samples taken, warm-up not counted.
     pub count: u64,
-    /// How many samples were taken and set aside before the first that counts.
+    /// The number of samples taken and discarded before the first that counts.
     pub warmup: u64,
     /// The sum of all samples.
     pub sum: Nanos,
-    /// The smallest and the largest sample; `None` where there is none.
+    /// The smallest and the largest sample; `None` if there are no samples.
     pub extremes: Option<(Nanos, Nanos)>,
-    /// Periods in which no sample could be taken because the one before was so late.
+    /// Periods in which no sample could be taken because the previous one was so late.
     pub missed: u64,
     /// All samples by value.
     pub histogram: Histogram,
@@ -90,59 +90,59 @@ pub struct Recording {
     pub worst: Vec<Sample>,
     /// The samples themselves, in order, up to the limit that the plan set.
     pub samples: Samples,
-    /// Of a recording that was told in parts while it was taken, the largest sample of each
-    /// part, in order.
+    /// The largest sample of each part, in order, of a recording that was reported in parts while
+    /// it was taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maxima: Vec<Sample>,
-    /// What the kernel's tracer had noted of samples above a limit, in order.
+    /// Captures of what the kernel's tracer had noted of samples above a limit, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<Capture>,
     /// How it was measured: scheduling, affinity, timer slack, all as read back.
     pub settings: Facts,
-    /// What the probe found besides its samples.
+    /// The probe's findings besides its samples.
     pub findings: Findings,
-    /// What a foreign program printed, or what the probe itself tells besides its samples:
-    /// a table, events in order.
+    /// Output of a foreign program, or the probe's own report besides its samples: a table,
+    /// events in order.
     pub output: Option<String>,
-    /// Whether the target was asked to end while this was measured: there may be fewer samples
+    /// True if the target was asked to end during the measurement: there may be fewer samples
     /// than the plan asked for.
     #[serde(default)]
     pub interrupted: bool,
 }
 
 impl Recording {
-    /// The smallest sample.
+    /// Returns the smallest sample.
     pub fn min(&self) -> Option<Nanos> {
         self.extremes.map(|(min, _)| min)
     }
 
-    /// The largest sample.
+    /// Returns the largest sample.
     pub fn max(&self) -> Option<Nanos> {
         self.extremes.map(|(_, max)| max)
     }
 
-    /// The mean, rounded to a nanosecond; `None` where it is not known as closely as a
-    /// histogram would tell it.
+    /// Returns the mean, rounded to a nanosecond; `None` if it is known less precisely than a
+    /// histogram would give it.
     pub fn mean(&self) -> Option<Nanos> {
         let (low, high) = self.mean_between()?;
         let mean = Nanos(low.round() as i64);
         is_close(mean, Nanos(high.round() as i64)).then_some(mean)
     }
 
-    /// The least and the most that the mean may be, in nanoseconds: the same, where samples
-    /// were summed up. `None` where there is no sample.
+    /// Returns the least and the greatest possible mean, in nanoseconds: the two are equal if
+    /// samples were summed up. `None` if there are no samples.
     pub fn mean_between(&self) -> Option<(f64, f64)> {
         let low = (self.count > 0).then(|| self.sum.0 as f64 / self.count as f64)?;
         Some((low, low + self.mean_within() as f64))
     }
 
-    /// How much larger than its sum says the mean may be, in nanoseconds.
+    /// Returns the amount by which the mean may exceed the one from the sum, in nanoseconds.
     pub(crate) fn mean_within(&self) -> i128 {
         let within = self.settings.get(MEAN_WITHIN).and_then(Fact::number);
         i128::from(within.unwrap_or(0).max(0))
     }
 
-    /// Why the distribution of samples is known only in part, and how it is to be had.
+    /// Returns the reason why the distribution is only partly known, and the way to get the whole.
     pub fn distribution_gap(&self) -> Option<&Reason> {
         match self.settings.get(DISTRIBUTION) {
             Some(Fact::Unknown { unknown }) => Some(unknown),
@@ -150,14 +150,14 @@ impl Recording {
         }
     }
 
-    /// How many periods were missed; `None` where nobody counted them.
+    /// Returns the number of missed periods; `None` if they were not counted.
     pub fn missed_periods(&self) -> Option<u64> {
         let is_unknown = matches!(self.settings.get(MISSED), Some(Fact::Unknown { .. }));
         (!is_unknown).then_some(self.missed)
     }
 
-    /// That it was ended before it had all that was asked for, by whom where that was not the
-    /// user, and after how many samples: `interrupted after 100 samples: …`.
+    /// Says that it was ended before it had everything requested, after how many samples, and by
+    /// whom unless it was the user: `interrupted after 100 samples: …`.
     pub fn interruption(&self) -> Option<String> {
         let by = self.settings.get(ENDED_BY).and_then(Fact::text);
         let by = by.map_or_else(String::new, |by| format!(": {by}"));
@@ -166,8 +166,8 @@ impl Recording {
             .then(|| format!("interrupted after {count} samples{by}"))
     }
 
-    /// Why it does not tell all that it was to: it was interrupted, or the kernel did not tell
-    /// when a thread got the CPU, and samples are lower than what was.
+    /// Explains why it tells less than it should: it was interrupted, or the kernel did not report
+    /// when a thread got the CPU, so that samples are lower than the true values.
     pub fn shortcoming(&self) -> Option<String> {
         let untold = self.findings.get(UNTOLD).and_then(Finding::count);
         let untold = untold.filter(|cycles| *cycles > 0).map(|cycles| {
@@ -176,38 +176,38 @@ impl Recording {
         self.interruption().or(untold)
     }
 
-    /// Which part of each sample is the taking of its two time stamps, where that is known.
+    /// Returns the part of each sample that goes into taking its two time stamps, if it is known.
     pub fn tracing_overhead(&self) -> Option<Nanos> {
         let overhead = self.settings.get(TRACING_OVERHEAD)?;
         overhead.number().map(Nanos)
     }
 
-    /// For how long a probe looked out for events; `None` where samples are no events. Then no
-    /// sample is a result, too.
+    /// Returns how long a probe watched for events; `None` if its samples are not events. If there
+    /// is a time, even the absence of samples is a result.
     pub fn observed(&self) -> Option<Nanos> {
         self.findings.get(OBSERVED)?.nanos()
     }
 
-    /// Whether a digest covers something that was measured in it: samples, missed periods, or
-    /// that it looked out for events and saw none.
+    /// Returns true if a digest covers something measured in it: samples, missed periods, or the
+    /// fact that it watched for events and saw none.
     pub fn is_hashed(&self) -> bool {
         let observed = self.observed().is_some_and(|time| time > Nanos::ZERO);
         self.count > 0 || self.missed > 0 || observed
     }
 
-    /// How many page faults the measuring threads had; `None` where that is not known.
+    /// Returns the number of page faults of the measuring threads; `None` if it is not known.
     pub fn page_faults(&self) -> Option<i64> {
         let count = |name: &&str| self.settings.get(*name)?.number();
         FAULTS.iter().map(count).sum()
     }
 
-    /// Whether every sample was kept, not only counted.
+    /// Returns true if every sample was kept, not only counted.
     pub fn is_complete(&self) -> bool {
         self.samples.len() as u64 == self.count
     }
 
-    /// What in it contradicts itself. Nothing in what a [`Recorder`] made does; what was sent
-    /// or stored may have been forged or damaged.
+    /// Returns a contradiction within it, if any. A [`Recorder`] never makes one; a recording that
+    /// was sent or stored may have been forged or damaged.
     pub fn contradiction(&self) -> Option<&'static str> {
         let kept = self.samples.values.len() as u64;
         let most = self.count.max(self.missed).max(self.warmup);
@@ -250,23 +250,23 @@ impl Recording {
             .or_else(figures)
     }
 
-    /// `probe / load / variant`, the way a reader would name this recording.
+    /// Returns `probe / load / variant`, as a reader would name this recording.
     pub fn title(&self) -> String {
         self.key.to_string()
     }
 }
 
-/// Samples as columns: the form in which they travel and are stored.
+/// Samples as columns: the form in which they are sent and stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Samples {
-    /// From each sample's moment to the next one's; the first from the recording's start.
+    /// Time from each sample to the next; the first counts from the recording's start.
     steps: Vec<Nanos>,
-    /// What was measured.
+    /// The measured values.
     values: Vec<Nanos>,
 }
 
 impl Samples {
-    /// No samples, with room for `capacity` of them, each page of it touched.
+    /// Creates an empty set with room for `capacity` samples, each page of it touched.
     fn with_room(capacity: usize) -> Self {
         let touched = || {
             let mut column = vec![Nanos(-1); capacity];
@@ -279,22 +279,22 @@ impl Samples {
         }
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no samples.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// From each sample's moment to the next one's.
+    /// Time from each sample to the next; the first counts from the recording's start.
     pub(crate) fn steps(&self) -> &[Nanos] {
         &self.steps
     }
 
-    /// The samples in order.
+    /// Iterates over the samples in order.
     pub fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
         let mut at = Nanos::ZERO;
         self.steps
@@ -312,45 +312,45 @@ impl Samples {
     }
 }
 
-/// What a worker of a load did while samples were taken: from when the first measuring thread
-/// was ready, its warm-up included, until the last had taken its last sample.
+/// The work of one of a load's workers while samples were taken: from the moment when the first
+/// measuring thread was ready, its warm-up included, until the last thread took its last sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The worker's command.
     pub worker: String,
-    /// How often the command was done.
+    /// The number of times that the command was done.
     pub rounds: u64,
-    /// How many of `unit` it did.
+    /// The amount of work, counted in `unit`.
     pub amount: u64,
-    /// What is counted: `messages`, `files`, `bytes`.
+    /// The unit of `amount`: `messages`, `files`, `bytes`.
     pub unit: String,
     /// The CPU time that it took, user and system.
     pub cpu: Nanos,
-    /// How long samples were taken; 0 in runs that were made before this was told.
+    /// The time during which samples were taken; 0 in runs from before this was recorded.
     #[serde(default)]
     pub span: Nanos,
-    /// After how long the recipe repeats itself; 0 where it does so with each round.
+    /// The time after which the recipe repeats itself; 0 if it repeats with each round.
     #[serde(default)]
     pub period: Nanos,
-    /// Whether the command never ends by itself, so that no round is expected.
+    /// True if the command never ends by itself, so that no round is expected.
     #[serde(default)]
     pub endless: bool,
-    /// On which CPUs it may run, as read back: `0-2`; empty in runs that were made before this
-    /// was told.
+    /// The CPUs on which it may run, as read back: `0-2`; empty in runs from before this was
+    /// recorded.
     #[serde(default)]
     pub cpus: String,
 }
 
 impl Work {
-    /// What share of the recipe's period was played: 2.5 for two and a half periods; `None`
-    /// where it has none, or where that is not known.
+    /// Returns the number of the recipe's periods that were played: 2.5 for two and a half periods;
+    /// `None` if it has no period, or if the time is not known.
     pub fn periods(&self) -> Option<f64> {
         let is_known = self.period > Nanos::ZERO && self.span > Nanos::ZERO;
         is_known.then(|| self.span.0 as f64 / self.period.0 as f64)
     }
 }
 
-/// The figures of samples, taken without allocating: all memory is taken, and touched,
+/// Statistics of samples, taken without allocating: all memory is allocated, and touched,
 /// beforehand.
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -364,7 +364,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// That of no sample.
+    /// Creates the tally of no samples.
     #[expect(clippy::new_without_default, reason = "it takes much memory")]
     pub fn new() -> Self {
         Self {
@@ -384,7 +384,7 @@ impl Tally {
         self.take(at, value);
     }
 
-    /// Takes one sample, but for the sum, which may be beyond its range.
+    /// Takes one sample without adding it to the sum, which may overflow.
     pub(crate) fn take(&mut self, at: Nanos, value: Nanos) {
         self.histogram.record(value);
         self.note_worst(Sample {
@@ -414,17 +414,17 @@ impl Tally {
         self.worst.insert(place, sample);
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The largest sample; of equal ones the first.
+    /// The largest sample; the first of equal ones.
     pub fn worst(&self) -> Option<Sample> {
         self.worst.first().copied()
     }
 
-    /// Adds the samples that were taken after its own, and were counted from 0 there.
+    /// Adds samples that were taken after its own, and that were counted from 0.
     pub fn absorb(&mut self, later: &Self) {
         for sample in &later.worst {
             self.note_worst(Sample {
@@ -440,7 +440,7 @@ impl Tally {
         self.count += later.count;
     }
 
-    /// Forgets all samples, and keeps its memory.
+    /// Forgets all samples, but keeps its memory.
     pub fn clear(&mut self) {
         (self.count, self.sum, self.missed) = (0, Nanos::ZERO, 0);
         (self.min, self.max) = (Nanos(i64::MAX), Nanos(i64::MIN));
@@ -448,7 +448,7 @@ impl Tally {
         self.worst.clear();
     }
 
-    /// A recording of these figures, without a raw sample.
+    /// Converts the tally into a recording without raw samples.
     pub fn finish(self, key: RecordingKey) -> Recording {
         Recording {
             key,
@@ -471,7 +471,7 @@ impl Tally {
     }
 }
 
-/// Takes samples without allocating: all memory is taken, and touched, beforehand.
+/// Takes samples without allocating: all memory is allocated, and touched, beforehand.
 #[derive(Debug)]
 pub struct Recorder {
     /// The figures since the last hand-over.
@@ -482,7 +482,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder that keeps the first `keep` samples raw and counts all of them.
+    /// Creates a recorder that keeps the first `keep` samples raw and counts all of them.
     pub fn new(keep: usize) -> Self {
         Self {
             tally: Tally::new(),
@@ -507,7 +507,7 @@ impl Recorder {
         self.tally.missed += periods;
     }
 
-    /// The finished recording.
+    /// Returns the finished recording.
     pub fn finish(self, key: RecordingKey) -> Recording {
         Recording {
             samples: self.samples,

@@ -14,35 +14,35 @@ use crate::plan::Plan;
 use crate::record::{Provenance, StepRecord, Unsupported};
 use crate::recording::{Recording, Work};
 
-/// What was judged.
+/// The subject of a run: the kernel that was judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// What tables call it: `none`, `rt`.
+    /// Its name in tables: `none`, `rt`.
     pub name: String,
     /// The kernel's id on the workstation.
     pub kernel: String,
-    /// The boot arguments that were asked for.
+    /// The boot arguments that were requested.
     pub boot: String,
-    /// Where it ran: `virtual`, `host`.
+    /// The bench on which it ran: `virtual`, `host`.
     pub bench: String,
 }
 
-/// How far a run got.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It has begun, and its process lives.
+    /// The run has begun, and its process is alive.
     Running,
     /// The plan was carried out to its end.
     Finished,
-    /// It was stopped, or its process died; what it had is kept.
+    /// The run was stopped, or its process died; its results so far are kept.
     Interrupted,
-    /// The bench or the subject failed; what it had is kept.
+    /// The bench or the subject failed; the results so far are kept.
     Failed,
 }
 
 impl State {
-    /// The word for it, as it is stored and printed.
+    /// Returns the name of the state, as it is stored and printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -75,14 +75,14 @@ impl FromStr for State {
     }
 }
 
-/// Why a run has no digest.
+/// The reason why a run has no digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDigest {
-    /// It did not finish.
+    /// The run did not finish.
     Unfinished(State),
-    /// There is no recording: none of its steps could be carried out.
+    /// There is no recording: none of the run's steps could be carried out.
     NothingMeasured,
-    /// There are recordings, and nothing in them that a digest covers.
+    /// There are recordings, but they contain nothing that a digest covers.
     NoSample,
 }
 
@@ -98,37 +98,37 @@ impl fmt::Display for NoDigest {
     }
 }
 
-/// What a run was asked for, as words of a command line, as far as nothing else in it says
-/// so: enough to ask for the same again.
+/// The request for a run, as words of a command line. It holds whatever the rest of the run
+/// does not say: enough to request the same again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
-    /// What is measured: `demo`, the absolute path of a suite, or `--probe timer`.
+    /// The thing to measure: `demo`, the absolute path of a suite, or `--probe timer`.
     pub what: Vec<String>,
-    /// Which subject: `--subject rt`, or `--kernel mine --boot preempt=full`; none on a host.
+    /// The subject: `--subject rt`, or `--kernel mine --boot preempt=full`; empty on a host.
     pub subject: Vec<String>,
-    /// How many subjects the suite has, where all of them were asked for.
+    /// The number of subjects in the suite, if all of them were requested.
     pub all_subjects: Option<u32>,
-    /// How much and how: `--samples 50 --memory 256`.
+    /// Amount and manner: `--samples 50 --memory 256`.
     pub options: Vec<String>,
 }
 
-/// The probe of a run that another program has measured: how late a thread is that a timer wakes
-/// up.
+/// The probe of a run that another program measured: the lateness of a thread that a timer
+/// wakes up.
 pub const IMPORTED_PROBE: &str = "timer";
 
-/// The fact in the provenance of a run that another program has measured: the SHA-256 of the
-/// file that it is from.
+/// Provenance fact of a run that another program measured: the SHA-256 of the file that the
+/// run was imported from.
 pub const IMPORTED: &str = "imported sha256";
 
-/// The fact beside it that is the same for all copies of the file: the SHA-256 of its letters
-/// and digits. White space, ends of lines and a mail's quotation marks are none of it.
+/// Companion of [`IMPORTED`] that is the same for all copies of the file: the SHA-256 of its
+/// letters and digits. White space, line ends and a mail's quotation marks do not count.
 pub const IMPORTED_TEXT: &str = "imported text sha256";
 
 /// One suite on one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its name in the store: short, unique there.
+    /// Its name in the store: short, and unique there.
     pub id: String,
     /// The suite's name.
     pub suite: String,
@@ -136,56 +136,56 @@ pub struct Run {
     pub plan: String,
     /// The seed.
     pub seed: u64,
-    /// What was asked for.
+    /// The request for the run.
     #[serde(default)]
     pub request: Request,
-    /// What was judged.
+    /// The subject that was judged.
     pub subject: Subject,
-    /// How far it got.
+    /// The progress of the run.
     pub state: State,
-    /// Why it failed or was interrupted.
+    /// The reason why it failed or was interrupted.
     pub error: Option<String>,
-    /// When it began, RFC 3339, UTC.
+    /// The time at which it began, RFC 3339, UTC.
     pub started: String,
-    /// When it ended, RFC 3339, UTC.
+    /// The time at which it ended, RFC 3339, UTC.
     pub finished: Option<String>,
-    /// The version of the program that made it.
+    /// The version of the program that made the run.
     pub punctual: String,
-    /// The machine that it was made on.
+    /// The machine on which the run was made.
     pub machine: MachineRecord,
-    /// How many runs it is made of: more than one where a long measurement was divided.
+    /// The number of runs that make it up: more than one if a long measurement was divided.
     pub shards: u64,
-    /// What the target read back from the running kernel; `None` if it never got so far.
+    /// Facts that the target read back from the running kernel; `None` if it never got so far.
     pub provenance: Option<Provenance>,
     /// The steps that were carried out, in order.
     pub steps: Vec<StepRecord>,
-    /// What the probes delivered.
+    /// The recordings that the probes delivered.
     pub recordings: Vec<Recording>,
-    /// What could not be measured, and why.
+    /// Probes that could not run, with the reasons.
     pub unsupported: Vec<Unsupported>,
-    /// What the subject's console showed.
+    /// The output on the subject's console.
     pub console: String,
-    /// What is known of its arrivals, step by step: whoever judges by it takes it from what is
-    /// kept beside the run.
+    /// Known facts about its arrivals, step by step. Code that judges by them takes them from the
+    /// data kept beside the run.
     #[serde(skip)]
     pub arrivals: Vec<Arrivals>,
 }
 
 impl Run {
-    /// What is known of the arrivals of one of its recordings.
+    /// Returns the known facts about the arrivals of one of its recordings.
     pub fn arrivals_of(&self, recording: &Recording) -> Option<&Arrivals> {
         let key = are_told_of(&recording.key).then_some(&recording.key)?;
         self.arrivals.iter().find(|one| one.step == key.step)
     }
 
-    /// Forgets of which steps not every arrival is known: nobody has asked for them, so they are
-    /// no gap.
+    /// Forgets the steps for which not every arrival is known. Nobody has asked for them, so they
+    /// are no gap.
     pub fn forget_parts(&mut self) {
         self.arrivals.retain(|one| one.gap.is_none());
     }
 
-    /// Whether another run was made on the same machine, to the last byte: in virtual time,
-    /// nothing but the seed tells them apart.
+    /// Returns true if another run was made on the same machine, to the last byte: in virtual
+    /// time, only the seed tells them apart.
     pub fn is_made_like(&self, other: &Self) -> bool {
         let made = |run: &Self| {
             (
@@ -197,14 +197,14 @@ impl Run {
         self.is_virtual() && made(self) == made(other)
     }
 
-    /// The digest over what was measured; `None` where [`Self::no_digest`] says why.
+    /// Computes the digest over the measurements; `None` for the reason in [`Self::no_digest`].
     pub fn digest(&self) -> Option<String> {
         let has_none = self.no_digest().is_some();
         (!has_none).then(|| digest(&self.recordings, &self.steps, &self.unsupported))
     }
 
-    /// Why there is no digest, where there is none: half a run has no identity, and two runs in
-    /// which nothing was measured have nothing in common.
+    /// Returns the reason why there is no digest, or `None` if there is one. Half a run has no
+    /// identity, and two runs in which nothing was measured have nothing in common.
     pub fn no_digest(&self) -> Option<NoDigest> {
         if self.state != State::Finished {
             return Some(NoDigest::Unfinished(self.state));
@@ -216,7 +216,7 @@ impl Run {
         (!is_any).then_some(NoDigest::NoSample)
     }
 
-    /// The digest, or why there is none, for people: `none: nothing was measured`.
+    /// Returns the digest, or the reason why there is none, in words: `none: nothing was measured`.
     pub fn digest_or_why(&self) -> String {
         match self.no_digest() {
             Some(why) => format!("none: {why}"),
@@ -224,10 +224,10 @@ impl Run {
         }
     }
 
-    /// What it was told to measure.
+    /// Parses the plan that the run was told to measure.
     ///
     /// # Errors
-    /// Where that cannot be read: then nobody knows what is missing in it.
+    /// Fails if the plan cannot be read: then nobody knows what is missing in the run.
     pub fn parsed_plan(&self) -> Result<Plan, String> {
         toml::from_str(&self.plan).map_err(|error| {
             let said = error.message().trim();
@@ -235,18 +235,18 @@ impl Run {
         })
     }
 
-    /// What its time counts; `None` on a bench in real time.
+    /// Returns the clock that its times count; `None` on a bench in real time.
     pub fn clock(&self) -> Option<VirtualClock> {
         self.machine.clock()
     }
 
-    /// Whether its times are virtual.
+    /// Returns true if its times are virtual.
     pub fn is_virtual(&self) -> bool {
         self.clock().is_some()
     }
 
-    /// What tells this machine from that of another run in real time, as far as both say it:
-    /// `the host is a here and b there`. `None` on the virtual bench.
+    /// Describes how this machine differs from that of another run in real time, as far as both are
+    /// described: `the host is a here and b there`. `None` on the virtual bench.
     pub fn other_machine(&self, other: &Self) -> Option<String> {
         let (MachineRecord::Host(own), MachineRecord::Host(theirs)) =
             (&self.machine, &other.machine)
@@ -274,31 +274,31 @@ impl Run {
         })
     }
 
-    /// What the load did beside a recording; empty when idle.
+    /// Returns the load's work during a recording; empty when idle.
     pub fn work(&self, recording: &Recording) -> &[Work] {
         work_of(&self.steps, recording)
     }
 
-    /// Whether another program has measured it.
+    /// Returns true if another program measured the run.
     pub fn is_imported(&self) -> bool {
         let facts = self.provenance.as_ref().map(|found| &found.facts);
         facts.is_some_and(|facts| facts.contains_key(IMPORTED))
     }
 
-    /// What tells the file of another program from others, but not from its copies; `None` where
-    /// that was not noted.
+    /// Returns the fingerprint that tells another program's file from others, but not from its own
+    /// copies; `None` if it was not noted.
     pub fn imported_text(&self) -> Option<&str> {
         let facts = &self.provenance.as_ref()?.facts;
         facts.get(IMPORTED_TEXT)?.text()
     }
 
-    /// Whether everything that was asked for was measured.
+    /// Returns true if everything that was requested was measured.
     pub fn is_whole(&self) -> bool {
         self.state == State::Finished && self.unsupported.is_empty()
     }
 }
 
-/// What the load did in the step of a recording.
+/// Returns the load's work in the step of a recording.
 pub(crate) fn work_of<'a>(steps: &'a [StepRecord], recording: &Recording) -> &'a [Work] {
     let mut steps = steps.iter();
     let found = steps.find(|step| step.step == recording.key.step);

@@ -1,144 +1,144 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The status page: memory that a target and its bench share, so that progress is seen and a
-//! run can be stopped while no thread that measures does any input or output.
+//! The status page: memory that a target and its bench share. With it, progress can be seen and
+//! a run stopped while no measuring thread does any input or output.
 //!
 //! It consists of 64-bit words in the machine's byte order. The first eight are its head; slots
 //! of eight follow, one cache line for each of the load's first workers, then for each measuring
-//! thread; then the rings of the first threads, a page each, with their latest samples for
-//! whoever looks on. Each word has one writer, who never waits for a reader: a reader may see a
-//! sample counted whose value it does not see yet, and of a ring that it looks at too seldom it
-//! misses samples.
+//! thread. Then come the rings of the first threads, a page each, with their latest samples for
+//! an observer. Each word has one writer, which never waits for a reader. So a reader may see a
+//! sample counted before it sees the sample's value, and it misses samples of a ring that it reads
+//! too seldom.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// How many words a page of memory has.
+/// The number of words in a page of memory.
 pub const PAGE_WORDS: usize = 512;
-/// Where the rings begin.
+/// The word at which the rings begin.
 const RINGS_AT: usize = 8 * PAGE_WORDS;
-/// How many rings there are: of the first so many slots.
+/// The number of rings: the first so many slots have one.
 pub const RINGS: usize = 16;
-/// How many words there are.
+/// The number of words in the status page.
 pub const WORDS: usize = RINGS_AT + RINGS * PAGE_WORDS;
-/// Its length in bytes.
+/// The length of the status page in bytes.
 pub const BYTES: usize = WORDS * 8;
-/// The first word, which tells the page from other memory.
+/// The first word, which distinguishes the page from other memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"punctual");
 
-/// Head: where the magic number is.
+/// Head: position of the magic number.
 pub const MAGIC_WORD: usize = 0;
-/// Head: what measuring threads are asked for after their sample: nothing (0), [`STOP`], or
+/// Head: request to measuring threads, read after each sample: none (0), [`STOP`], or
 /// [`HAND_OVER`].
 pub const STOP_WORD: usize = 1;
-/// To end; of others than the target, only a bench without signals asks for it.
+/// Request to end. Apart from the target, only a bench without signals makes it.
 pub const STOP: u64 = 1;
-/// To hand over the figures so far; only the target itself asks for it.
+/// Request to hand over the figures so far; only the target itself makes it.
 pub const HAND_OVER: u64 = 2;
-/// Head: the number of the step that runs, from 1; 0 before the first.
+/// Head: the number of the running step, from 1; 0 before the first.
 pub const STEP_WORD: usize = 2;
-/// Head: how many slots of threads are used.
+/// Head: the number of thread slots in use.
 pub const SLOTS_WORD: usize = 3;
-/// Head: how many workers the step's load has.
+/// Head: the number of workers in the step's load.
 pub const WORKERS_WORD: usize = 4;
 
-/// How many words a slot has, and the head.
+/// The number of words in a slot, and in the head.
 pub const SLOT: usize = 8;
-/// How many workers of a load have slots.
+/// The number of workers of a load that have slots.
 pub const WORKERS: usize = 15;
-/// In a worker's slot: how many rounds of it have ended.
+/// In a worker's slot: the number of its rounds that have ended.
 pub const ROUNDS_WORD: usize = 0;
-/// In a worker's slot: how much it has done, in its unit, as far as that is known.
+/// In a worker's slot: the amount of work done, in its unit, as far as it is known.
 pub const AMOUNT_WORD: usize = 1;
 
-/// How many slots there are for threads.
+/// The number of slots for threads.
 pub const SLOTS: usize = RINGS_AT / SLOT - 1 - WORKERS;
-/// In a slot: how many samples were taken.
+/// In a slot: the number of samples taken.
 pub const COUNT_WORD: usize = 0;
-/// In a slot: how many are to be taken; 0 where that is not known.
+/// In a slot: the number of samples to take; 0 if it is not known.
 pub const OF_WORD: usize = 1;
-/// In a slot: the largest sample so far, in nanoseconds, signed; [`NO_WORST`] where there is none.
+/// In a slot: the largest sample so far, in nanoseconds, signed; [`NO_WORST`] if there is none.
 pub const WORST_WORD: usize = 2;
 /// In a slot: periods in which no sample could be taken.
 pub const MISSED_WORD: usize = 3;
-/// In a slot: the smallest sample so far, signed; [`NO_LEAST`] where there is none.
+/// In a slot: the smallest sample so far, signed; [`NO_LEAST`] if there is none.
 pub const LEAST_WORD: usize = 4;
 /// In a slot: the sum of all samples so far, signed, modulo 2^64: 292 years of latency.
 pub const SUM_WORD: usize = 5;
-/// In a slot: the number of its thread's CPU, from 1; 0 where it is not bound to one.
+/// In a slot: the number of its thread's CPU, from 1; 0 if the thread is not bound to one.
 pub const CPU_WORD: usize = 6;
-/// No largest sample.
+/// Value that stands for no largest sample.
 pub const NO_WORST: i64 = i64::MIN;
-/// No smallest sample.
+/// Value that stands for no smallest sample.
 pub const NO_LEAST: i64 = i64::MAX;
 
-/// The first word of a ring, which tells it from other memory.
+/// The first word of a ring, which distinguishes it from other memory.
 pub const RING_MAGIC: u64 = u64::from_le_bytes(*b"punc-rng");
 /// In a ring: the number of its slot, from 1.
 pub const RING_SLOT_WORD: usize = 1;
-/// In a ring: how many samples were written to it in this step.
+/// In a ring: the number of samples written to it in this step.
 pub const RING_COUNT_WORD: usize = 2;
-/// In a ring: where the samples begin; the sample of number n is in the n-th place, modulo
+/// In a ring: position of the first sample. The sample of number n is in the n-th place, modulo
 /// [`RING_SAMPLES`].
 pub const RING_FIRST_WORD: usize = 8;
-/// How many samples a ring has room for.
+/// The number of samples that a ring has room for.
 pub const RING_SAMPLES: usize = PAGE_WORDS - RING_FIRST_WORD;
 
-/// Where a thread's slot is, in words from the page's begin; threads count from 1.
+/// Returns the position of a thread's slot, in words from the page's start; threads count from 1.
 pub fn slot_of(thread: usize) -> usize {
     (WORKERS + thread) * SLOT
 }
 
-/// Where the slot of a worker is; workers count from 1.
+/// Returns the position of a worker's slot; workers count from 1.
 pub fn worker_slot_of(worker: usize) -> Option<usize> {
     (1..=WORKERS).contains(&worker).then_some(worker * SLOT)
 }
 
-/// Where the ring of a slot is, in words from the page's begin; `None` where it has none.
+/// Returns the position of a slot's ring, in words from the page's start; `None` if it has none.
 pub fn ring_of(slot: usize) -> Option<usize> {
     (1..=RINGS)
         .contains(&slot)
         .then(|| RINGS_AT + (slot - 1) * PAGE_WORDS)
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The step's number in the plan, from 0.
     pub step: u32,
-    /// How many samples were taken so far, by all of its threads; warm-up not counted.
+    /// The number of samples taken so far by all of its threads; warm-up not counted.
     pub count: u64,
-    /// How many it is to take; `None` where the probe cannot tell.
+    /// The number of samples to take; `None` if the probe cannot tell.
     pub of: Option<u64>,
-    /// The largest sample so far; `None` before the first, and where the probe works its
-    /// samples out only in the end.
+    /// The largest sample so far; `None` before the first, and if the probe computes its samples
+    /// only at the end.
     pub worst: Option<Nanos>,
     /// Periods so far in which no sample could be taken.
     pub missed: u64,
-    /// Each measuring thread by itself, in the order in which they began.
+    /// The progress of each measuring thread, in the order in which they began.
     #[serde(default)]
     pub threads: Vec<ThreadProgress>,
-    /// The first workers of its load, in the order in which the load names them.
+    /// The first workers of the step's load, in the order in which the load names them.
     #[serde(default)]
     pub workers: Vec<WorkerProgress>,
 }
 
-/// What a worker of a load has done since it began.
+/// The work that one of a load's workers has done since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerProgress {
-    /// How many of its rounds have ended.
+    /// The number of its rounds that have ended.
     pub rounds: u64,
-    /// How much it has done, in its unit, as far as that is known by now: of some loads only
-    /// when a round has ended.
+    /// The amount of work done, in its unit, as far as it is known by now: for some loads it is
+    /// known only when a round has ended.
     pub amount: u64,
 }
 
-/// How far one measuring thread is.
+/// The progress of one measuring thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadProgress {
     /// The CPU to which it is bound.
     pub cpu: Option<u32>,
-    /// How many samples it took so far.
+    /// The number of samples that it has taken so far.
     pub count: u64,
     /// Periods so far in which it could take none.
     pub missed: u64,
@@ -153,31 +153,31 @@ pub struct ThreadProgress {
 }
 
 impl Progress {
-    /// Whether anything has happened since `before` was seen.
+    /// Returns true if anything has happened since `before` was seen.
     pub fn is_news_after(&self, before: &Self) -> bool {
         let seen = |one: &Self| (one.step, one.count, one.missed, one.of);
         seen(self) != seen(before)
     }
 }
 
-/// Looks at a status page again and again.
+/// Reads a status page again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     step: u32,
-    /// How many samples of each ring were seen.
+    /// The number of samples of each ring that were seen.
     seen: [u64; RINGS],
 }
 
 impl Reader {
-    /// What a page's bytes say, all of them; `None` where they are no status page, or no step
-    /// runs that tells how far it is.
+    /// Reads progress from all bytes of a page; `None` if they are no status page, or if no step
+    /// that reports its progress is running.
     pub fn read(&mut self, page: &[u8]) -> Option<Progress> {
         let ring = |slot| page.get(ring_of(slot)? * 8..).map(<[u8]>::to_vec);
         self.read_with(page, ring)
     }
 
-    /// The same of its first bytes (slots that are not among them are not seen), where rings are
-    /// found elsewhere.
+    /// Reads progress from the first bytes of a page, where rings are found elsewhere. Slots beyond
+    /// these bytes are not seen.
     pub fn read_with(
         &mut self,
         page: &[u8],
@@ -218,12 +218,12 @@ impl Reader {
     }
 }
 
-/// The bytes of the slot that begins at a word.
+/// Returns the bytes of the slot that begins at a word.
 fn words_of(page: &[u8], at: usize) -> Option<&[u8]> {
     page.get(at * 8..(at + SLOT) * 8)
 }
 
-/// What the slots of the load's workers say.
+/// Reads the slots of the load's workers.
 fn workers(page: &[u8]) -> Option<Vec<WorkerProgress>> {
     let count = usize::try_from(word(page, WORKERS_WORD)?).ok()?;
     let worker = |number| {
@@ -241,7 +241,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes))
 }
 
-/// What a slot says.
+/// Reads a thread's slot.
 fn thread(slot: &[u8]) -> Option<ThreadProgress> {
     let signed = |at| word(slot, at).map(|word| word as i64);
     let known = |value: i64, none: i64| (value != none).then_some(Nanos(value));
@@ -263,7 +263,7 @@ fn thread(slot: &[u8]) -> Option<ThreadProgress> {
     })
 }
 
-/// The samples of a ring after those that were seen.
+/// Returns the samples of a ring that came after those already seen.
 fn recent(ring: &[u8], seen: &mut u64) -> Option<Vec<Nanos>> {
     if word(ring, 0)? != RING_MAGIC {
         return None;

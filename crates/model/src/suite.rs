@@ -12,35 +12,35 @@ use crate::limit::Limit;
 use crate::network::{self, Card};
 use crate::plan::{IDLE, Load, Plan, Step};
 
-/// Where a guest has the userland of a suite's `root`, which is the root of its programs.
+/// The directory where a guest has the userland of a suite's `root`, as its programs' root.
 pub const ROOT: &str = "/userland";
 
-/// Where programs are looked for in it, as in a container.
+/// The directories that are searched for programs in it, as in a container.
 pub const ROOT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A suite, as its TOML file tells it.
+/// A suite, as its TOML file describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     /// The name by which it is called.
     pub name: String,
-    /// One line that says what it is for.
+    /// One line that states its purpose.
     pub summary: String,
     /// The memory that a virtual subject gets, in mebibytes.
     #[serde(default = "memory_mib")]
     pub memory_mib: u32,
-    /// How many CPUs a virtual subject gets: 1 to 8.
+    /// The number of CPUs of a virtual subject: 1 to 8.
     #[serde(default = "one")]
     pub cpus: NonZeroU32,
-    /// The cards of a virtual subject's wire; none: it has no network. Written `true` (e1000e)
-    /// or as a card's name.
+    /// The cards of a virtual subject's wire; without them, it has no network. Written `true`
+    /// (e1000e) or as a card's name.
     #[serde(
         default,
         deserialize_with = "network::of_suite",
         skip_serializing_if = "Option::is_none"
     )]
     pub network: Option<Card>,
-    /// How many runs each virtual subject has where the caller names no seed: those with the
+    /// The number of runs of each virtual subject if the caller names no seed: those with the
     /// seeds from 1 on.
     #[serde(default = "one")]
     pub seeds: NonZeroU32,
@@ -51,24 +51,24 @@ pub struct Suite {
     /// for any part of a name.
     #[serde(default)]
     pub files: Vec<String>,
-    /// A whole userland of which the programs of the probe `app` are: a directory, or a tar file
-    /// such as an exported container image. A virtual subject gets it, and the files above, at
+    /// A whole userland for the programs of the probe `app`: a directory, or a tar file such as an
+    /// exported container image. A virtual subject gets it, and the files above, at
     /// [`ROOT`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Punctual's own kernel modules that a virtual subject gets: `stall`, `pulse`, ….
     #[serde(default)]
     pub modules: Vec<String>,
-    /// Loads of its own, by name; they take the place of others of the same name.
+    /// Loads of its own, by name; they replace other loads of the same name.
     #[serde(default, rename = "load")]
     pub loads: BTreeMap<String, Load>,
-    /// What is judged where the caller names nothing else.
+    /// The subjects to judge if the caller names none.
     #[serde(default, rename = "subject")]
     pub subjects: Vec<SubjectSpec>,
-    /// What is measured, in this order.
+    /// The steps to measure, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
-    /// What is demanded of the subjects.
+    /// The demands on the subjects.
     #[serde(default, rename = "limit", skip_serializing)]
     pub limits: Vec<Limit>,
 }
@@ -81,11 +81,11 @@ fn memory_mib() -> u32 {
     512
 }
 
-/// A subject that a suite asks for: a kernel and how it is booted.
+/// A subject that a suite asks for: a kernel and its boot arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubjectSpec {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: String,
     /// The kernel's id, as `punctual kernel list` shows it.
     pub kernel: String,
@@ -94,8 +94,8 @@ pub struct SubjectSpec {
     pub boot: String,
 }
 
-/// The variables that a command sets by `env A=1 B=2` before its program, and the rest of it: all
-/// of it where it sets none so.
+/// Splits a command into the variables that it sets with `env A=1 B=2` before its program, and the
+/// rest: the whole command if it sets none that way.
 pub fn variables(run: &[String]) -> (&[String], &[String]) {
     let Some(rest) = run.strip_prefix(&["env".to_owned()]) else {
         return (&[], run);
@@ -107,7 +107,7 @@ pub fn variables(run: &[String]) -> (&[String], &[String]) {
     }
 }
 
-/// Whether a word sets a variable: `A=1`.
+/// Returns true if a word sets a variable: `A=1`.
 pub fn is_variable(word: &str) -> bool {
     let name = word.split_once('=').map(|(name, _)| name);
     name.is_some_and(|name| {
@@ -115,29 +115,29 @@ pub fn is_variable(word: &str) -> bool {
     })
 }
 
-/// What is wrong with a suite.
+/// A fault in a suite.
 #[derive(Debug, Error)]
 pub enum SuiteError {
-    /// It is no TOML, or not in the form of a suite.
+    /// The text is not TOML, or not in the form of a suite.
     #[error("{0}")]
     Form(#[from] toml::de::Error),
-    /// It measures nothing.
+    /// The suite measures nothing.
     #[error("suite \"{0}\" has no [[step]]: it would measure nothing")]
     Empty(String),
-    /// It names a load that there is not.
+    /// A step names an unknown load.
     #[error("step {step} names the load \"{load}\"; there are: {known}")]
     UnknownLoad {
         /// The step's number, from 1.
         step: usize,
-        /// The name that it gives.
+        /// The unknown name.
         load: String,
-        /// The names that there are.
+        /// The names of the known loads.
         known: String,
     },
 }
 
 impl Suite {
-    /// Reads a suite.
+    /// Parses a suite.
     pub fn parse(text: &str) -> Result<Self, SuiteError> {
         let suite: Self = toml::from_str(text)?;
         if suite.steps.is_empty() {
@@ -146,7 +146,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// The plan for one run on one subject: `steps`, the suite's or some of them, and the
+    /// Returns the plan for one run on one subject: `steps`, the suite's or some of them, and the
     /// loads that they name.
     pub fn plan(
         &self,

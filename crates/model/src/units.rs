@@ -20,22 +20,22 @@ impl Nanos {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// That many whole microseconds; at the end of the range no more than that.
+    /// Creates a span of whole microseconds, which saturates at the end of the range.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// That many whole milliseconds; at the end of the range no more than that.
+    /// Creates a span of whole milliseconds, which saturates at the end of the range.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// The span in seconds, for drawing and printing only.
+    /// Returns the span in seconds, for drawing and printing only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span in microseconds, for drawing and printing only.
+    /// Returns the span in microseconds, for drawing and printing only.
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// The number of a logical CPU, as the kernel counts them.
+/// The number of a logical CPU, as the kernel counts it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -10,20 +10,20 @@
 //! | 4 to 6 | 9.2 to 11.0 | nothing |
 //! | 7 | 11.1 | callbacks get user data and not the plugin's number |
 //!
-//! It is declared here by hand, as far as it is needed: the crate `qemu-plugin` is under the
-//! GPL, needs a later Rust than this workspace, is many times as long, and is built for one
-//! version of the API. Functions that are the same in all versions are linked; the others
-//! are looked up when the plugin is installed, so that one library fits all.
+//! It is declared here by hand, as far as it is needed. The crate `qemu-plugin` is under the GPL,
+//! needs a later Rust than this workspace, is many times as long, and is built for one version of
+//! the API. Functions that are the same in all versions are linked. The others are looked up when
+//! the plugin is installed, so that one library fits all.
 //!
-//! The argument for their soundness: they are called by the type that they have in the
-//! version that QEMU itself says it has, not in the one that was declared to it.
+//! The argument for their soundness: they are called with the type that they have in the version
+//! that QEMU itself reports, not in the one that was declared to it.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::{PhantomData, PhantomPinned};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What only QEMU knows the inside of: it is pointed to, never moved, never sent elsewhere.
+/// A type whose inside only QEMU knows: it is pointed to, never moved, never sent elsewhere.
 type Opaque = PhantomData<(*mut u8, PhantomPinned)>;
 
 /// A block of instructions, while it is translated.
@@ -48,9 +48,9 @@ struct Scoreboard {
 
 /// QEMU's number for this plugin.
 pub type PluginId = u64;
-/// Is told the virtual CPU and the user data.
+/// A callback that gets the virtual CPU and the user data.
 pub type ExecCallback = extern "C" fn(c_uint, *mut c_void);
-/// Is told the virtual CPU, the kind of access, its address, and the user data.
+/// A callback that gets the virtual CPU, the kind of access, its address, and the user data.
 pub type MemCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
 /// The callback needs no registers of the guest (`QEMU_PLUGIN_CB_NO_REGS`).
@@ -94,18 +94,18 @@ pub struct Info {
     _oldest_api: c_int,
     /// The version of the API that this QEMU has.
     pub api: c_int,
-    /// Whether it emulates a whole machine, and no user program.
+    /// True if it emulates a whole machine, and not a user program.
     pub system_emulation: bool,
-    /// How many virtual CPUs the machine begins with; not set where there is no machine.
+    /// The number of virtual CPUs with which the machine begins; not set where there is no machine.
     pub smp_vcpus: c_int,
-    /// How many it may get.
+    /// The number of virtual CPUs that it may get.
     pub max_vcpus: c_int,
 }
 
 impl Info {
-    /// Whether QEMU calls the plugin from one thread only: that of the only virtual CPU of a
-    /// machine, or, where the bench has said so, the one in which so many take turns. An error
-    /// says what to do.
+    /// Checks that QEMU calls the plugin from one thread only: that of the only virtual CPU of a
+    /// machine or, if the bench has said so, the one in which this many take turns. The error says
+    /// what to do.
     pub fn is_single_threaded(&self, in_turn: Option<u32>) -> Result<(), String> {
         if !self.system_emulation {
             return Err("expected qemu-system-x86_64, found QEMU for user programs".to_owned());
@@ -147,8 +147,8 @@ enum Count {
         add: unsafe extern "C" fn(*mut Insn, c_int, Counter, u64),
         find: unsafe extern "C" fn(*mut Scoreboard, c_uint) -> *mut c_void,
     },
-    /// By a call for each instruction. It is slower, and needs no entry of a scoreboard for each
-    /// CPU: with several of them QEMU 10.0 may count at an address that is none.
+    /// Counts by a call for each instruction. This is slower, but needs no entry of a scoreboard
+    /// for each CPU: with several CPUs, QEMU 10.0 may count at an address that is none.
     ByCall,
 }
 
@@ -163,7 +163,7 @@ type ResetById = extern "C" fn(PluginId);
 type TranslatedWithData = extern "C" fn(*mut Tb, *mut c_void);
 type ResetWithData = extern "C" fn(*mut c_void);
 
-/// What QEMU calls for a block that it translates, in the form of each version.
+/// The function that QEMU calls for a block that it translates, in the form of each version.
 #[derive(Clone, Copy)]
 pub struct OnTranslated {
     /// Up to version 6.
@@ -172,7 +172,8 @@ pub struct OnTranslated {
     pub with_data: TranslatedWithData,
 }
 
-/// What QEMU calls once it has dropped all that was translated, in the form of each version.
+/// The function that QEMU calls once it has dropped all translated blocks, in the form of each
+/// version.
 #[derive(Clone, Copy)]
 pub struct OnReset {
     /// Up to version 6.
@@ -193,7 +194,7 @@ enum Calls {
     },
 }
 
-/// What is counted in where that is no scoreboard.
+/// The counter where there is no scoreboard.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// The longest instruction of x86, in bytes.
@@ -206,13 +207,13 @@ pub struct Code {
 }
 
 impl Code {
-    /// They themselves.
+    /// Returns the bytes themselves.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
-/// What is not the same in all versions of the API.
+/// The parts that differ between the versions of the API.
 pub struct Qemu {
     id: PluginId,
     count: Count,
@@ -221,13 +222,12 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Looks up the functions of this version; `in_turn` is whether several virtual CPUs take
-    /// turns. A version that is newer than all that are
-    /// known here, and has taken a plugin that is made for the newest of these, keeps what
-    /// that one has: so QEMU's loader has it.
+    /// Looks up the functions of this version. `in_turn` is true if several virtual CPUs take
+    /// turns. A version that is newer than all known here, and has accepted a plugin made for the
+    /// newest of these, keeps what that one has: QEMU's loader works that way.
     ///
     /// # Safety
-    /// It is the version that QEMU said, and QEMU is what calls.
+    /// It must be the version that QEMU said, and QEMU must be the caller.
     pub unsafe fn of(id: PluginId, version: c_int, in_turn: bool) -> Result<Self, String> {
         if version < 1 {
             return Err(format!("version {version} of QEMU's plugin API is too old"));
@@ -273,7 +273,7 @@ impl Qemu {
         }
     }
 
-    /// Has `on` called for each block that is translated from now on.
+    /// Makes QEMU call `on` for each block that is translated from now on.
     pub fn listen(&self, on: OnTranslated) {
         let no_data = std::ptr::null_mut();
         // SAFETY: the functions are of the types that this version expects.
@@ -285,8 +285,7 @@ impl Qemu {
         }
     }
 
-    /// Has all that was translated dropped, once the present block has ended; `on` is called
-    /// then.
+    /// Makes QEMU drop all translated blocks once the present block has ended; `on` is called then.
     pub fn reset(&self, on: OnReset) {
         let no_data = std::ptr::null_mut();
         // SAFETY: the functions are of the types that this version expects.
@@ -298,10 +297,10 @@ impl Qemu {
         }
     }
 
-    /// Has an instruction counted whenever it begins.
+    /// Makes QEMU count an instruction whenever it begins.
     ///
     /// # Safety
-    /// It is of the block that is translated.
+    /// The instruction must belong to the block that is being translated.
     pub unsafe fn count(&self, insn: *mut Insn) {
         // SAFETY: by this function's contract; the one counter is static, the other QEMU's.
         unsafe {
@@ -316,10 +315,10 @@ impl Qemu {
         }
     }
 
-    /// How many instructions were counted, on all virtual CPUs together.
+    /// Returns the number of instructions that were counted, on all virtual CPUs together.
     ///
     /// # Safety
-    /// It is this one that calls.
+    /// `cpu` must be the virtual CPU that calls.
     pub unsafe fn counted(&self, cpu: c_uint) -> u64 {
         match self.count {
             Count::AtAddress { .. } | Count::ByCall => COUNT.load(Relaxed),
@@ -332,10 +331,10 @@ impl Qemu {
         }
     }
 
-    /// An instruction's bytes.
+    /// Returns an instruction's bytes.
     ///
     /// # Safety
-    /// It is of the block that is translated.
+    /// The instruction must belong to the block that is being translated.
     pub unsafe fn code(&self, insn: *const Insn) -> Code {
         let mut bytes = [0; INSN_MAX];
         // SAFETY: by this function's contract; QEMU points to as many bytes as it says that
@@ -355,15 +354,15 @@ impl Qemu {
     }
 }
 
-/// An instruction begins. Only one thread counts.
+/// Counts an instruction that begins. Only one thread counts.
 extern "C" fn ran(_cpu: c_uint, _data: *mut c_void) {
     COUNT.store(COUNT.load(Relaxed) + 1, Relaxed);
 }
 
-/// A function of the QEMU that has loaded this library.
+/// Looks up a function of the QEMU that has loaded this library.
 ///
 /// # Safety
-/// `F` is a pointer to a function of its type.
+/// `F` must be a pointer to a function of its type.
 pub unsafe fn function<F: Copy>(name: &CStr) -> Result<F, String> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     // SAFETY: the name ends with a zero.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What QEMU calls, and what it finds in this library.
+//! The functions that QEMU calls, and the symbols that it finds in this library.
 //!
-//! The common argument for soundness: QEMU calls from one thread, that of its one virtual CPU
-//! or the one in which several take turns (no machine, and one with more CPUs than the orders
-//! say, is refused; the bench gives QEMU `thread=single`, and with `-icount` there is no other
-//! way). It hands over pointers that are valid during the call, and takes pointers to nothing
-//! but a static counter; user data are numbers, not addresses.
+//! The common argument for soundness: QEMU calls from one thread, that of its one virtual CPU or
+//! the one in which several take turns. QEMU without a machine, or with more CPUs than the orders
+//! say, is refused; the bench gives QEMU `thread=single`, and with `-icount` there is no other way.
+//! QEMU hands over pointers that are valid during the call, and takes pointers to nothing but a
+//! static counter. User data are numbers, not addresses.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -25,22 +25,22 @@ use crate::api::{
 use crate::own::{Own, VALUE_HIGH, VALUE_LOW};
 use crate::turn::Turn;
 
-/// The version of QEMU's API that this is made for, which QEMU reads after it has loaded
-/// this library and before it calls it. It takes no version but those that it knows itself,
-/// so it must be set for each QEMU.
+/// The version of QEMU's API for which this is made. QEMU reads it after it has loaded this library
+/// and before it calls it. QEMU takes no version but those that it knows itself, so it must be set
+/// for each QEMU.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(0);
 
-/// Where the bench says which version that is.
+/// The variable in which the bench names that version.
 const API_VARIABLE: &str = "PUNCTUAL_PLUGIN_API";
 
-/// The loader calls this before QEMU gets to see the library: QEMU reads the version by
-/// `dlsym` before it calls any function, so that none of those that it calls could set it.
+/// Called by the loader before QEMU sees the library. QEMU reads the version by `dlsym` before it
+/// calls any function, so that no function that it calls could set it.
 ///
-/// Code before `main` is the loader's business, not Rust's: `std` promises nothing there.
-/// What is done here works with glibc and musl, which `dlopen` this library in a process
-/// whose `environ` is long since set: it reads one variable, and stores one number. A panic
-/// would abort QEMU; there is none to be had.
+/// Code before `main` is the loader's business, not Rust's: `std` promises nothing there. The code
+/// here works with glibc and musl, which `dlopen` this library in a process whose `environ` was set
+/// long before: it reads one variable, and stores one number. A panic would abort QEMU, but nothing
+/// here can panic.
 #[used]
 // SAFETY: this section is an array of pointers to functions which the loader calls.
 #[unsafe(link_section = ".init_array")]
@@ -54,13 +54,13 @@ extern "C" fn declare() {
 }
 
 static QEMU: OnceLock<Qemu> = OnceLock::new();
-/// Which CPU has the turn, where several take turns.
+/// The CPU that has the turn, where several take turns.
 static TURN: OneThread<Turn> = OneThread(UnsafeCell::new(None));
 static WATCHER: OneThread<Watcher> = OneThread(UnsafeCell::new(None));
-/// What is done to the guest's memory, or read of it.
+/// The orders that change the guest's memory, or read it.
 static OWN: OneThread<Own> = OneThread(UnsafeCell::new(None));
 
-/// What only one thread uses. A lock would take longer than what is done under it.
+/// A value that only one thread uses. A lock would take longer than the work done under it.
 struct OneThread<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: QEMU calls from one thread only, that of the virtual CPUs, as
@@ -74,14 +74,14 @@ fn with_watcher<T>(body: impl FnOnce(&mut Watcher) -> T) -> Option<T> {
     watcher.as_mut().map(body)
 }
 
-/// The same with what knows whose turn it is; nothing where there is one CPU only.
+/// The same with the state that knows whose turn it is; `None` if there is only one CPU.
 fn with_turn<T>(body: impl FnOnce(&mut Turn) -> T) -> Option<T> {
     // SAFETY: as above; what it calls in QEMU calls nothing here.
     let turn = unsafe { &mut *TURN.0.get() };
     turn.as_mut().map(body)
 }
 
-/// The same with what has to do with the guest's memory.
+/// The same with the state that concerns the guest's memory.
 fn with_own<T>(body: impl FnOnce(&mut Own) -> T) -> Option<T> {
     // SAFETY: as above.
     let own = unsafe { &mut *OWN.0.get() };
@@ -92,11 +92,11 @@ fn qemu() -> &'static Qemu {
     QEMU.get().expect("QEMU calls what it has installed")
 }
 
-/// QEMU calls this once, with the words behind the plugin's name: `orders=FILE`. Anything
-/// but 0 has QEMU refuse the plugin, and end.
+/// Called once by QEMU, with the words after the plugin's name: `orders=FILE`. Any result but 0
+/// makes QEMU refuse the plugin, and end.
 ///
 /// # Safety
-/// `info` is QEMU's, and `words` holds `count` texts.
+/// `info` must be QEMU's, and `words` must hold `count` texts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: PluginId,
@@ -183,10 +183,10 @@ extern "C" fn reset_with_data(_data: *mut c_void) {
     qemu().listen(TRANSLATED);
 }
 
-/// QEMU has translated a block.
+/// Handles a block that QEMU has translated.
 ///
 /// # Safety
-/// It is QEMU that calls, and with the block at hand.
+/// QEMU must be the caller, with the block at hand.
 unsafe fn translated(tb: *mut Tb) {
     let qemu = qemu();
     // SAFETY: the block and its instructions are valid during this call.
@@ -245,13 +245,13 @@ fn data(number: impl Into<u32>) -> *mut c_void {
     std::ptr::without_provenance_mut(number.into() as usize)
 }
 
-/// The number that [`data`] was made of; `T` is its type.
+/// Returns the number from which [`data`] was made; `T` is its type.
 fn number<T: TryFrom<usize>>(data: *mut c_void) -> Option<T> {
     data.addr().try_into().ok()
 }
 
-/// The CPU that calls, where QEMU says that it is `told`. Where it cannot be known the trace
-/// ends: nothing is told of the wrong one.
+/// Returns the CPU that calls; QEMU says that it is `told`. If it cannot be known, the trace ends:
+/// nothing is reported for the wrong one.
 fn current(told: c_uint) -> Option<u32> {
     let Some(found) = with_turn(Turn::cpu) else {
         return Some(told);
@@ -278,7 +278,7 @@ extern "C" fn accesses(_cpu: c_uint, _info: u32, address: u64, insn: *mut c_void
     with_watcher(|watcher| watcher.accesses(insn, address));
 }
 
-/// The same, and what is there.
+/// The same, with the value there.
 extern "C" fn values(cpu: c_uint, info: u32, address: u64, insn: *mut c_void) {
     accesses(cpu, info, address, insn);
     let value = with_own(|own| own.ram()?.word(address)).flatten();
@@ -291,7 +291,7 @@ extern "C" fn values(cpu: c_uint, info: u32, address: u64, insn: *mut c_void) {
     }
 }
 
-/// A system call begins.
+/// Notes that a system call begins.
 extern "C" fn called(_cpu: c_uint, _data: *mut c_void) {
     with_own(Own::called);
 }

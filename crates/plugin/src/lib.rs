@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The scope's eye: a QEMU TCG plugin that writes down which instructions ran in a window.
+//! The scope's eye: a QEMU TCG plugin that records which instructions ran in a window.
 //!
-//! All that is here is the way between QEMU and [`punctual_trace::Watcher`], which decides
-//! what is watched and writes it down.
+//! This crate only connects QEMU and [`punctual_trace::Watcher`], which decides what is watched and
+//! writes it down.
 
 mod api;
 mod entry;

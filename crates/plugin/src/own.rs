@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Orders that are the plugin's own, as they have to do with the guest's memory: values that are
-//! told beside their addresses, and the one wait that is moved.
+//! The plugin's own orders, which concern the guest's memory: values that are reported beside their
+//! addresses, and the one wait that is moved.
 //!
 //! ```text
-//! ram 268435456                      the guest has so many bytes
-//! values ffffffff81… ffffffff81…     what code from here up to there accesses is told with values
-//! calls ffffffff82…                  where system calls enter the kernel
-//! move 0 4711 1500000000 1400000000  in step 0 the 4,711th call waits until 1.5 s: make it 1.4 s
+//! ram 268435456                      size of the guest's memory, in bytes
+//! values ffffffff81… ffffffff81…     range of code whose accesses are reported with values
+//! calls ffffffff82…                  address at which system calls enter the kernel
+//! move 0 4711 1500000000 1400000000  in step 0, the 4,711th call waits until 1.5 s: make it 1.4 s
 //! ```
 
 use std::cell::OnceCell;
 
 use crate::ram::Ram;
 
-/// Beside the accesses of instructions: the two halves of the word that the one before was to.
+/// Numbers beside those of instructions: the two halves of the word of the previous access.
 pub const VALUE_LOW: u8 = 254;
 pub const VALUE_HIGH: u8 = 255;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A wait that is moved, in nanoseconds of the clock that it is by.
+/// A wait that is moved, in nanoseconds of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The step, from 0.
     step: u32,
-    /// Which of its system calls, from 1.
+    /// The number of the system call in the step, from 1.
     call: u64,
     from: u64,
     to: u64,
 }
 
-/// What is ordered, and how far the guest has come.
+/// The orders, and how far the guest has come.
 #[derive(Debug, Default)]
 pub struct Own {
     bytes: Option<u64>,
-    /// The guest's memory, once it was looked for: QEMU makes it after it has loaded this.
+    /// The guest's memory, once it was looked for: QEMU makes it after it has loaded this library.
     ram: OnceCell<Option<Ram>>,
     values: Vec<(u64, u64)>,
     entry: Option<u64>,
@@ -44,7 +44,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// The plugin's own orders in a text, and all others; an error names the line.
+    /// Splits a text into the plugin's own orders and all others. The error names the line.
     pub fn split(text: &str) -> Result<(Option<Self>, String), String> {
         let (mut own, mut others) = (None::<Self>, String::new());
         for line in text.lines() {
@@ -80,30 +80,30 @@ impl Own {
         Some(())
     }
 
-    /// The guest's memory, where it is found.
+    /// Returns the guest's memory, if it is found.
     pub fn ram(&self) -> Option<Ram> {
         let bytes = self.bytes?;
         *self.ram.get_or_init(|| Ram::of_this_process(bytes))
     }
 
-    /// Whether what an instruction accesses is told with its value.
+    /// Returns true if the accesses of an instruction are reported with their values.
     pub fn is_valued(&self, address: u64) -> bool {
         let within = |(from, to): &(u64, u64)| (from..to).contains(&&address);
         self.values.iter().any(within)
     }
 
-    /// Whether a block that begins at an address is to be counted.
+    /// Returns true if a block that begins at an address is to be counted.
     pub fn counts(&self, address: u64) -> bool {
         self.moves.is_some() && self.entry == Some(address)
     }
 
-    /// A step begins.
+    /// Begins a step.
     pub fn step(&mut self) {
         self.step = Some(self.step.map_or(0, |step| step + 1));
         self.calls = 0;
     }
 
-    /// A system call begins: where it is the one whose wait is to be moved, it is.
+    /// Counts a system call. If it is the one whose wait is to be moved, moves the wait.
     pub fn called(&mut self) {
         self.calls += 1;
         let is_it = |one: &Move| self.step == Some(one.step) && self.calls == one.call;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's memory, which is mapped in this very process: QEMU's plugin API shows addresses
-//! and no values, and writes nothing.
+//! The guest's memory, which is mapped in this process: QEMU's plugin API shows addresses but no
+//! values, and writes nothing.
 //!
 //! The bench keeps the memory of a guest that it resumes in the file `memory` in QEMU's working
-//! directory, mapped privately; one that it boots afresh has the only anonymous mapping of that
+//! directory, mapped privately. A guest that it boots afresh has the only anonymous mapping of that
 //! length. Up to 2 GiB of it are the guest's physical addresses from 0 on.
 //!
-//! The argument for soundness: the mapping is as long as QEMU lives, and is read and written, as
+//! The argument for soundness: the mapping exists as long as QEMU lives. It is read and written, as
 //! the guest does, between two instructions of its only virtual CPU.
 #![allow(unsafe_code)]
 
 use std::fs;
 
-/// Where kernels map all memory, with four and with five levels of pages, unless they are told to
-/// choose at random (`nokaslr`).
+/// The addresses at which kernels map all memory, with four and with five levels of pages, if they
+/// are told not to choose at random (`nokaslr`).
 const DIRECT: [u64; 2] = [0xffff_8880_0000_0000, 0xff11_0000_0000_0000];
 
-/// More than this is not one range of physical addresses.
+/// The largest memory that is one range of physical addresses.
 const MOST: u64 = 2 << 30;
 
-/// How the file is called that holds a guest's memory.
+/// The name of the file that holds a guest's memory.
 const FILE: &str = "/memory";
 
 /// The guest's memory.
@@ -30,7 +30,8 @@ pub struct Ram {
 }
 
 impl Ram {
-    /// That of the guest of this process, which has so many bytes; none where it is not found.
+    /// Returns the memory of the guest of this process, which has this many bytes; `None` if it is
+    /// not found.
     pub fn of_this_process(bytes: u64) -> Option<Self> {
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
         let (begin, length) = find(&maps, bytes)?;
@@ -40,7 +41,7 @@ impl Ram {
         })
     }
 
-    /// The word that the kernel has at an address of its own; none where that is elsewhere.
+    /// Returns the word that the kernel has at an address of its own; `None` if that is elsewhere.
     pub fn word(&self, address: u64) -> Option<u64> {
         let base = DIRECT.into_iter().rev().find(|base| {
             let end = base + self.words as u64 * 8;
@@ -55,7 +56,7 @@ impl Ram {
         Some(unsafe { place.read_unaligned() })
     }
 
-    /// Writes `to` wherever these two words stand; returns how often they did.
+    /// Writes `to` wherever these two words stand. Returns the number of places.
     pub fn replace(&self, from: [u64; 2], to: [u64; 2]) -> usize {
         let mut found = 0;
         let at =
@@ -76,8 +77,8 @@ impl Ram {
     }
 }
 
-/// Where a guest's memory of so many bytes is, by the text of `/proc/self/maps`, and how long it
-/// is: the mapping of its file, or else the only one of that length.
+/// Returns the address and the length of a guest's memory with this many bytes, by the text of
+/// `/proc/self/maps`: the mapping of its file, or else the only one of that length.
 fn find(maps: &str, bytes: u64) -> Option<(usize, usize)> {
     let length = usize::try_from(bytes).ok().filter(|_| bytes <= MOST)?;
     let mut pieces: Vec<(usize, usize, bool)> = Vec::new();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which virtual CPU has the turn.
+//! Finds which virtual CPU has the turn.
 //!
-//! From QEMU 9.2 on the number that a callback is told is that of the CPU for which its block was
-//! translated, where all CPUs run in one thread: blocks are shared. So the CPU is known by the
-//! base of its own area in the guest's kernel. On x86-64 it is in `gs_base`, or in `k_gs_base`
-//! while user space runs; on arm64 in `TPIDR_EL1`. Blocks that were just translated tell which
-//! number it has.
+//! From QEMU 9.2 on, the number that a callback gets is that of the CPU for which its block was
+//! translated, if all CPUs run in one thread: blocks are shared. So the CPU is recognized by the
+//! base of its own area in the guest's kernel. On x86-64 that is in `gs_base`, or in `k_gs_base`
+//! while user space runs; on arm64 it is in `TPIDR_EL1`. Blocks that were just translated tell the
+//! CPU's number.
 //!
-//! The argument for soundness: the functions are QEMU's and `GLib`'s, of the types that they have
-//! since QEMU 9.0, and are called from a callback on a virtual CPU that is allowed to read
+//! The argument for soundness: the functions are QEMU's and `GLib`'s. They have the types of QEMU
+//! 9.0 and later, and are called from a callback on a virtual CPU that is allowed to read
 //! registers.
 #![allow(unsafe_code)]
 
@@ -16,10 +16,10 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use crate::api::function;
 
-/// Addresses from here on are the kernel's.
+/// The lowest address of the kernel.
 const KERNEL: u64 = 1 << 63;
 
-/// The registers of which one is the base of a CPU's own area, of each architecture.
+/// The registers of each architecture, one of which is the base of a CPU's own area.
 const BASES: [&[&CStr]; 2] = [&[c"gs_base", c"k_gs_base"], &[c"TPIDR_EL1"]];
 
 /// `GArray` and `GByteArray`, as far as their fields are public.
@@ -75,7 +75,7 @@ impl Registers {
         }
     }
 
-    /// The base of the own area of the CPU that calls, if its kernel has set one.
+    /// Returns the base of the own area of the CPU that calls, if its kernel has set one.
     fn base(&self) -> Option<u64> {
         let value = |handle: &*mut c_void| {
             // SAFETY: QEMU appends the register's bytes to the buffer.
@@ -90,25 +90,25 @@ impl Registers {
     }
 }
 
-/// Which virtual CPU has the turn.
+/// Tracks which virtual CPU has the turn.
 #[derive(Default)]
 pub struct Turn {
     registers: Option<Registers>,
-    /// The bases of the CPUs that are known.
+    /// The bases of the known CPUs.
     known: Vec<(u64, c_uint)>,
     /// A block that was just translated, for the CPU that is to run it.
     fresh: Option<u32>,
-    /// Whether there are none that can be read.
+    /// True if no registers can be read.
     failed: bool,
 }
 
 impl Turn {
-    /// A block is translated.
+    /// Notes that a block is translated.
     pub fn translated(&mut self, block: u32) {
         self.fresh = Some(block);
     }
 
-    /// A block begins, and `told` is the CPU that QEMU says. Cheap but for a new block.
+    /// Notes that a block begins; `told` is the CPU that QEMU names. Cheap except for a new block.
     pub fn begins(&mut self, block: u32, told: c_uint) {
         if self.fresh.take() != Some(block) || self.known.iter().any(|(_, cpu)| *cpu == told) {
             return;
@@ -120,7 +120,7 @@ impl Turn {
         }
     }
 
-    /// The CPU that calls; none where it is not known.
+    /// Returns the CPU that calls; `None` if it is not known.
     pub fn cpu(&mut self) -> Option<c_uint> {
         let base = self.base()?;
         let mut known = self.known.iter();

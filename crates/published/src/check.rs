@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a document's numbers are numbers, and stand in their quotations.
+//! Checks that a document's numbers are numbers and occur in their quotations.
 
 use crate::PICTURE;
 use crate::direction::Check;
 use crate::document::{Document, Quotes, Row, Table, number};
 
-/// What is wrong, and where in the text.
+/// A fault, and its place in the text.
 pub struct Fault {
     /// The offset in bytes.
     pub at: usize,
-    /// What was expected, and what there is.
+    /// The expected content, and what was found instead.
     pub expected: String,
 }
 
@@ -85,7 +85,7 @@ fn row_of(table: &Table, row: &Row) -> Checked {
     quoted(&printed, &row.quotes)
 }
 
-/// Quotations from whose lines something was taken.
+/// Checks quotations that something was taken from, line by line.
 fn filled(quotes: &Quotes, taken: usize, what: &str) -> Checked {
     quoted(&[], quotes)?;
     fail_unless(taken > 0, quotes.span().start, || {
@@ -109,7 +109,7 @@ fn fail_unless(good: bool, at: usize, expected: impl FnOnce() -> String) -> Chec
     })
 }
 
-/// All parts must occur in the quotations, one after the other.
+/// Checks that all parts occur in the quotations, one after the other.
 fn quoted(parts: &[&str], quotes: &Quotes) -> Checked {
     let at = quotes.span().start;
     let all = quotes.get_ref();
@@ -129,7 +129,7 @@ fn quoted(parts: &[&str], quotes: &Quotes) -> Checked {
     Ok(())
 }
 
-/// Where a part ends that is no piece of a longer number or word.
+/// Finds the end of a part that is not a piece of a longer number or word.
 fn find(text: &str, part: &str) -> Option<usize> {
     let word = |character: char| character.is_alphanumeric();
     let fits = |start: usize| {

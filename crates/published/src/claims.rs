@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims that one kernel, or one boot argument, is better than another, to be held against runs
+//! Claims that one kernel, or one boot argument, is better than another, for comparison with runs
 //! on a real machine.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::{Measure, PublishedError};
 pub struct Claims {
     /// One line for tables.
     pub summary: String,
-    /// The suite that measures what the claims are about.
+    /// The suite that measures the subject of the claims.
     pub suite: String,
     /// The claims.
     #[serde(rename = "claim")]
@@ -25,21 +25,21 @@ pub struct Claims {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The document that claims it.
+    /// The document that makes the claim.
     pub document: String,
-    /// What it says, in a plain sentence.
+    /// The claim, in a plain sentence.
     pub says: String,
-    /// Which way it says that figures go.
+    /// The direction in which the figures go, according to the document.
     pub expects: Way,
-    /// Whose figures.
+    /// The side whose figures are lower or higher.
     pub of: Side,
-    /// Than whose.
+    /// The side it is compared with.
     pub than: Side,
-    /// Which figure.
+    /// The figure to compare.
     pub what: Measure,
 }
 
-/// Which way figures go.
+/// The direction in which figures go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -49,22 +49,22 @@ pub enum Way {
     Higher,
 }
 
-/// A kernel as it is booted, as far as a claim is about it. What it does not say may be anything,
-/// and is the same on both sides.
+/// A kernel as it is booted, as far as a claim is about it. A property that it leaves open may be
+/// anything, and is the same on both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Side {
-    /// Its preemption model is one of these; empty: any.
+    /// Preemption models, one of which the kernel has; empty: any.
     pub preemption: Vec<String>,
-    /// Its release begins with these numbers: `6.12` means 6.12.43, and not 6.1; empty: any.
+    /// First numbers of the release: `6.12` means 6.12.43, and not 6.1; empty: any.
     pub release: String,
-    /// Boot arguments that it has.
+    /// Boot arguments that the kernel has.
     pub boot: String,
-    /// Boot arguments that it has not.
+    /// Boot arguments that the kernel does not have.
     pub without: String,
 }
 
-/// The numbers of a kernel's release: 6, 12, 117 of `6.12.117+deb12-rt-amd64`.
+/// The numbers of a kernel's release: 6, 12 and 117 for `6.12.117+deb12-rt-amd64`.
 pub fn release_numbers(release: &str) -> Vec<u64> {
     let is_plain = |c: char| c.is_ascii_digit() || c == '.';
     let head = release.split(|c| !is_plain(c)).next().unwrap_or_default();
@@ -73,12 +73,13 @@ pub fn release_numbers(release: &str) -> Vec<u64> {
         .collect()
 }
 
-/// The name of a boot argument: `nohz` of `nohz=off`.
+/// The name of a boot argument: `nohz` for `nohz=off`.
 fn name(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(name, _)| name)
 }
 
-/// Whether a command line has a boot argument. Of several of one name the last one counts.
+/// Returns true if a command line has a boot argument. Of several with one name the last one
+/// counts.
 fn has(command_line: &str, argument: &str) -> bool {
     let own = command_line.split_whitespace();
     let mut own = own.filter(|own| name(own) == name(argument));
@@ -86,8 +87,8 @@ fn has(command_line: &str, argument: &str) -> bool {
 }
 
 impl Side {
-    /// Whether a kernel of this release and command line, with one of these preemption models, is
-    /// meant.
+    /// Returns true if this side means a kernel of this release and command line, with one of these
+    /// preemption models.
     pub fn means(&self, release: &str, command_line: &str, models: &[&str]) -> bool {
         let is_model = |model: &&str| self.preemption.iter().any(|own| own == model);
         let is_preempted =
@@ -100,8 +101,8 @@ impl Side {
             && !without.any(|argument| has(command_line, argument))
     }
 
-    /// How it is booted, for a sentence: `with PREEMPT_RT`, `with Linux 6.12, preempt=full`,
-    /// `without nohz=off`.
+    /// The way the kernel is booted, as a phrase: `with PREEMPT_RT`, `with Linux 6.12,
+    /// preempt=full`, `without nohz=off`.
     pub fn told(&self) -> String {
         let mut parts = Vec::new();
         if !self.release.is_empty() {
@@ -122,8 +123,9 @@ impl Side {
 }
 
 impl Claim {
-    /// What is to be the same on both sides, of a kernel that is one of them: its release and its
-    /// preemption model as far as the claim names none, and all other boot arguments.
+    /// The properties that must be the same on both sides, for a kernel that is one of them: its
+    /// release and its preemption model as far as the claim names none, and all other boot
+    /// arguments.
     pub fn rest(&self, release: &str, command_line: &str, models: &[&str]) -> String {
         let sides = [&self.of, &self.than];
         let is_of_models = sides.iter().any(|side| !side.preemption.is_empty());
@@ -158,11 +160,11 @@ impl Claim {
     }
 }
 
-/// Reads a file of claims; `file` is what errors call it.
+/// Parses a file of claims; error messages call it `file`.
 ///
 /// # Errors
-/// Where it is no TOML, is not in the form of claims, or a claim does not say what its two sides
-/// differ in.
+/// If the text is not TOML, is not in the form of claims, or a claim does not say how its two sides
+/// differ.
 pub fn parse_claims(file: &Path, text: &str) -> Result<Claims, PublishedError> {
     let claims: Claims = toml::from_str(text).map_err(|reason| PublishedError::Form {
         file: file.to_owned(),
@@ -183,7 +185,7 @@ pub fn parse_claims(file: &Path, text: &str) -> Result<Claims, PublishedError> {
 }
 
 impl Claim {
-    /// What is wrong with its sides.
+    /// Checks the sides; an error says what is wrong with them.
     fn check(&self) -> Result<(), String> {
         const MODELS: [&str; 5] = ["none", "voluntary", "full", "lazy", "rt"];
         for side in [&self.of, &self.than] {
@@ -211,7 +213,7 @@ impl Claim {
 }
 
 impl Side {
-    /// Whether no kernel of this side is one of the other.
+    /// Returns true if no kernel of this side is one of the other.
     fn excludes(&self, other: &Self) -> bool {
         let [own, its] = [self, other].map(|side| release_numbers(&side.release));
         let is_other_release = !own.iter().zip(&its).all(|(own, its)| own == its);

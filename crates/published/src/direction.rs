@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which way a document says that things go, and how that is checked.
+//! Trends that documents claim, and how each is checked.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,47 +9,47 @@ use crate::document::{Quotes, Unit, number};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Direction {
-    /// Its name within the document.
+    /// Name within the document.
     pub id: String,
-    /// What is claimed, in a plain sentence.
+    /// The claim, in a plain sentence.
     pub claim: String,
-    /// Where it stands in the document.
+    /// Section of the document.
     pub section: String,
-    /// What the document says.
+    /// The document's own words.
     pub quotes: Quotes,
-    /// What a subject must have for this to be told of it.
+    /// A property that a subject needs before the claim can be checked on it.
     #[serde(default)]
     pub needs: Option<Need>,
-    /// What one CPU, one bench, one size cannot show of it.
+    /// The part that one CPU, one bench or one size cannot show.
     #[serde(default)]
     pub note: Option<String>,
-    /// How it is checked.
+    /// The check that confirms or contradicts the claim.
     pub check: Check,
 }
 
-/// What not every bench has, and a claim is about.
+/// A property that a claim depends on and that not every bench has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
     /// CPUs that run at the same time, and wait for each other.
     SeveralCpus,
-    /// Caches, buses, microseconds of a certain CPU: what virtual time has not.
+    /// Caches, buses, microseconds of a certain CPU: virtual time has none of these.
     RealTime,
 }
 
-/// How a claim is checked.
+/// A way to check a claim.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
-    /// Each figure of the one is below that of the other.
+    /// Each figure of one role is below that of the other.
     Lower(Comparison),
-    /// Each figure of the one is above that of the other.
+    /// Each figure of one role is above that of the other.
     Higher(Comparison),
-    /// One figure is more than so many times another of the same subject.
+    /// One figure exceeds another of the same subject by more than a given factor.
     Ratio(Ratio),
-    /// A probe told a certain word.
+    /// A probe reported a certain word.
     Told(Told),
-    /// The average improvement of all tests' worst cases is above zero.
+    /// The average improvement of the worst cases of all tests is above zero.
     Improved(Improved),
     /// Each figure is below a length of time.
     Below(Below),
@@ -59,11 +59,11 @@ pub enum Check {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Who is to be lower or higher.
+    /// The role whose figures must be lower or higher.
     pub of: Role,
-    /// Than whom.
+    /// The role it is compared with.
     pub than: Role,
-    /// By which figures; each must be so.
+    /// The figures to compare; the check must hold for each.
     pub what: Vec<Measure>,
 }
 
@@ -71,51 +71,51 @@ pub struct Comparison {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
-    /// Whose.
+    /// The subjects to check.
     pub of: Role,
     /// The figure.
     pub what: Measure,
-    /// What it is divided by.
+    /// The divisor.
     pub to: Measure,
-    /// Above which quotient the claim holds.
+    /// The quotient above which the claim holds.
     pub above: f64,
 }
 
-/// Figures, and what they are to stay below.
+/// Figures and the limit that they must stay below.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Below {
-    /// Whose.
+    /// The subjects to check.
     pub of: Role,
-    /// Which figures.
+    /// The figures.
     pub what: Vec<Measure>,
-    /// The number, as it is printed.
+    /// The limit, as printed.
     pub limit: String,
-    /// What it counts.
+    /// Unit of the limit.
     pub unit: Unit,
 }
 
 impl Below {
-    /// The limit in nanoseconds; `None` if it is no length of time.
+    /// The limit in nanoseconds; `None` if it is not a length of time.
     pub fn nanos(&self) -> Option<f64> {
         Some(number(&self.limit)? * self.unit.nanos()?)
     }
 }
 
-/// What a probe tells besides its samples.
+/// A finding that a probe reports besides its samples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
-    /// Whose.
+    /// The subjects to check.
     pub of: Role,
     /// The probe.
     pub probe: String,
     /// The variant; empty for any.
     #[serde(default)]
     pub variant: String,
-    /// What tables call the finding: `result`.
+    /// The name of the finding in tables: `result`.
     pub finding: String,
-    /// What it must say.
+    /// The word that the finding must have.
     pub word: String,
 }
 
@@ -123,42 +123,42 @@ pub struct Told {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Improved {
-    /// Who is to be better.
+    /// The role that must be better.
     pub of: Role,
-    /// Than whom.
+    /// The role it is compared with.
     pub than: Role,
     /// The worst case of each test.
     pub what: Vec<Measure>,
 }
 
-/// Which subjects are meant.
+/// The subjects that a claim is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// All.
     Every,
-    /// Those whose kernel says that it is `PREEMPT_RT`.
+    /// Those whose kernel reports that it is `PREEMPT_RT`.
     Rt,
     /// All others.
     Stock,
-    /// Those whose kernel code goes on until it sleeps or returns: `vanilla`.
+    /// Those whose kernel code runs until it sleeps or returns: `vanilla`.
     None,
-    /// Those that are preempted where kernel code asks.
+    /// Those whose kernel code is preempted where it asks for it.
     Voluntary,
-    /// Those that are preempted wherever nothing forbids it.
+    /// Those whose kernel code is preempted wherever nothing forbids it.
     Full,
-    /// Of the real-time kernels, that with the highest release.
+    /// The real-time kernel with the highest release.
     NewerRt,
-    /// Of the real-time kernels, that with the lowest release.
+    /// The real-time kernel with the lowest release.
     OlderRt,
-    /// Of the others with the same preemption model, those with the highest release.
+    /// Of the other kernels with the same preemption model, those with the highest release.
     NewerStock,
-    /// Of the others with the same preemption model, those with the lowest release.
+    /// Of the other kernels with the same preemption model, those with the lowest release.
     OlderStock,
 }
 
 impl Role {
-    /// What it is called in a sentence.
+    /// The name of the role in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Self::Every => "subject",
@@ -173,7 +173,7 @@ impl Role {
     }
 }
 
-/// Which figure of which recordings is meant.
+/// A figure, and the recordings that it is taken from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
@@ -182,34 +182,35 @@ pub struct Measure {
     /// The variant, or its first words; empty for any.
     #[serde(default)]
     pub variant: String,
-    /// The load; without it each that there is, by itself.
+    /// The load; if absent, each load by itself.
     #[serde(default)]
     pub load: Option<String>,
     /// The figure.
     pub statistic: Statistic,
 }
 
-/// Whether these words are all of the variant's, or the first of them; no words mean any.
+/// Returns true if these words are all of the variant's, or its first ones. No words mean any
+/// variant.
 fn means(words: &str, variant: &str) -> bool {
     let rest = variant.strip_prefix(words);
     words.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 impl Told {
-    /// Whether a recording of this variant is meant.
+    /// Returns true if a recording of this probe and variant is meant.
     pub fn means(&self, probe: &str, variant: &str) -> bool {
         self.probe == probe && means(&self.variant, variant)
     }
 }
 
 impl Measure {
-    /// Whether a recording of this variant is meant: `pipe` means `pipe process 1`, and
+    /// Returns true if a recording of this variant is meant: `pipe` means `pipe process 1`, and
     /// `pipe process 1` does not mean `pipe process 10`.
     pub fn means(&self, probe: &str, variant: &str) -> bool {
         self.probe == probe && means(&self.variant, variant)
     }
 
-    /// `signal from, max`.
+    /// The name of the figure, such as `signal from, max`.
     pub fn name(&self) -> String {
         let space = if self.variant.is_empty() { "" } else { " " };
         let (probe, variant) = (&self.probe, &self.variant);
@@ -225,25 +226,25 @@ pub enum Statistic {
     Min,
     /// The average.
     Mean,
-    /// Of several variants' or repetitions' averages the largest; beginnings, which are
-    /// variants too, left out.
+    /// The largest of the averages of several variants or repetitions. Beginnings, which are
+    /// variants too, are left out.
     WorstMean,
     /// The largest.
     Max,
-    /// The latest of every arrival, which takes the place of the largest where it is known.
+    /// The latest of all arrivals, which replaces the largest where it is known.
     Arrival,
     /// The middle one.
     Median,
-    /// The last one: what programs call the current one.
+    /// The last one: programs call it the current one.
     Last,
-    /// The distance from zero of that which is farthest from it.
+    /// The distance from zero of the farthest sample.
     Farthest,
-    /// The distance from zero that half of them do not exceed.
+    /// The distance from zero that half of the samples do not exceed.
     MedianDistance,
 }
 
 impl Statistic {
-    /// What tables call it.
+    /// The name of the figure in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Min => "min",

@@ -7,28 +7,28 @@ use toml::Spanned;
 use crate::PICTURE;
 use crate::direction::{Direction, Measure};
 
-/// Verbatim parts of a document's text, in the order in which it has what they prove.
+/// Verbatim excerpts of a document's text, in the order of the facts that they prove.
 pub type Quotes = Spanned<Vec<String>>;
 
-/// One document, and what it says.
+/// One document and its contents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// The suite that repeats it.
+    /// The suite that repeats the document's measurements.
     pub suite: String,
-    /// Its short name, such as `OSADL`.
+    /// Short name of the document, such as `OSADL`.
     pub name: String,
-    /// The name of the file that holds its text.
+    /// Name of the file that holds the text.
     pub file: String,
-    /// Its title.
+    /// Title of the document.
     pub title: String,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
-    /// Where it appeared.
+    /// The publication it appeared in.
     pub publisher: String,
-    /// When it was measured.
+    /// The year of the measurements.
     pub year: String,
-    /// What differs in method between the document and Punctual: a paragraph.
+    /// The differences in method between the document and Punctual: a paragraph.
     pub method: String,
     /// Figures in rows and columns.
     #[serde(default, rename = "table")]
@@ -42,19 +42,19 @@ pub struct Document {
     /// Lists of names.
     #[serde(default, rename = "list")]
     pub lists: Vec<List>,
-    /// What it says in words.
+    /// Statements in words.
     #[serde(default, rename = "statement")]
     pub statements: Vec<Statement>,
-    /// What it has as a picture only: no number can be taken from these.
+    /// Results that the document shows only as pictures: no number can be taken from these.
     #[serde(default, rename = "picture")]
     pub pictures: Vec<Picture>,
-    /// Which way it says that things go.
+    /// Trends that the document claims.
     #[serde(default, rename = "direction")]
     pub directions: Vec<Direction>,
 }
 
 impl Document {
-    /// Takes from the quotations what is not written a second time beside them.
+    /// Fills the fields that only the quotations hold.
     pub(crate) fn fill(&mut self) {
         self.histograms.iter_mut().for_each(Histogram::fill);
         self.series.iter_mut().for_each(Series::fill);
@@ -62,7 +62,7 @@ impl Document {
     }
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Microseconds.
@@ -80,7 +80,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How it is written.
+    /// The symbol of the unit.
     pub fn name(self) -> &'static str {
         match self {
             Self::Micros => "µs",
@@ -90,7 +90,7 @@ impl Unit {
         }
     }
 
-    /// How many nanoseconds it has; `None` if it is no time.
+    /// The number of nanoseconds in one unit; `None` if it is not a unit of time.
     pub fn nanos(self) -> Option<f64> {
         match self {
             Self::Micros => Some(1e3),
@@ -101,49 +101,50 @@ impl Unit {
     }
 }
 
-/// Figures of several kernels, measured alike.
+/// Figures of several kernels, all measured in the same way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// Its name within the document.
+    /// Name within the document.
     pub id: String,
-    /// What it shows.
+    /// Title of the table.
     pub title: String,
-    /// Where it stands in the document.
+    /// Section of the document.
     pub section: String,
     /// The machine.
     pub hardware: String,
     /// The stress, in the document's words; `idle`; `not told`.
     pub load: String,
-    /// The only load whose recordings stand beside it, by Punctual's name for it. Without it,
-    /// those under any load; those without one where there are no others.
+    /// Punctual's name for the load whose recordings are shown beside the table; no other load's
+    /// are. If absent, recordings under any load are shown, or those without a load if there are no
+    /// others.
     #[serde(default)]
     pub ours: Option<String>,
-    /// How long, or how many samples.
+    /// The duration, or the number of samples.
     pub amount: String,
-    /// What its numbers count.
+    /// Unit of the numbers.
     pub unit: Unit,
-    /// What proves machine, load and amount.
+    /// Excerpts that prove machine, load and amount.
     pub quotes: Quotes,
-    /// What each of a row's numbers is.
+    /// The meaning of each number in a row.
     #[serde(rename = "column")]
     pub columns: Vec<Column>,
-    /// One for each kernel.
+    /// One row for each kernel.
     #[serde(rename = "row")]
     pub rows: Vec<Row>,
 }
 
-/// What a column of a table holds.
+/// A column of a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// What the document calls it.
+    /// The document's name for the column.
     pub head: String,
-    /// Which of Punctual's figures it is to be compared with.
+    /// The figure of Punctual's to compare it with.
     pub measure: Measure,
 }
 
-/// What was found on one kernel.
+/// The results for one kernel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
@@ -152,14 +153,14 @@ pub struct Row {
     /// The row's own unit, where it differs from the table's.
     #[serde(default)]
     pub unit: Option<Unit>,
-    /// A number as it is printed; `picture` where it is only drawn; empty where it is not told.
+    /// The numbers as printed; `picture` for one that is only drawn, empty for one not given.
     pub values: Spanned<Vec<String>>,
-    /// What proves the numbers: they occur there in their order.
+    /// Excerpts that prove the numbers, which occur there in this order.
     pub quotes: Quotes,
 }
 
 impl Row {
-    /// How a cell is written, with its unit.
+    /// The text of a cell, with its unit.
     pub fn text(&self, column: usize, unit: Unit) -> String {
         match self.values.get_ref().get(column).map_or("", String::as_str) {
             "" => "not told".to_owned(),
@@ -175,27 +176,27 @@ impl Row {
 pub struct Histogram {
     /// The kernel.
     pub name: String,
-    /// What it shows.
+    /// Title of the histogram.
     pub title: String,
-    /// Where it stands in the document.
+    /// Section of the document.
     pub section: String,
-    /// Which probe measures the same.
+    /// The probe that measures the same.
     pub probe: String,
-    /// What the values count.
+    /// Unit of the values.
     pub unit: Unit,
-    /// From one value to the next.
+    /// Distance from one value to the next.
     pub step: String,
-    /// How many samples were taken in a second.
+    /// Samples taken per second.
     pub hertz: u32,
-    /// What it says; each line of a value and a count is a bin.
+    /// Excerpts with the data; each line with a value and a count is a bin.
     pub quotes: Quotes,
-    /// Value and count, as they are printed in the quotations.
+    /// Value and count, as printed in the quotations.
     #[serde(skip_deserializing)]
     pub bins: Vec<[String; 2]>,
 }
 
 impl Histogram {
-    /// The number of each step that has samples, from 0, with their count.
+    /// The number of each step that has samples, counted from 0, and the count of its samples.
     pub fn steps(&self) -> Vec<(u64, u64)> {
         let step = number(&self.step).unwrap_or(1.0);
         let bins = self.bins.iter();
@@ -206,12 +207,12 @@ impl Histogram {
         .collect()
     }
 
-    /// How many samples it has.
+    /// The number of samples.
     pub fn count(&self) -> u64 {
         self.steps().iter().map(|(_, count)| count).sum()
     }
 
-    /// How long they took, in seconds.
+    /// Duration of the measurement, in seconds.
     pub fn seconds(&self) -> f64 {
         self.count() as f64 / f64::from(self.hertz)
     }
@@ -231,19 +232,19 @@ impl Histogram {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// What it shows.
+    /// Title of the series.
     pub title: String,
-    /// Where it stands in the document.
+    /// Section of the document.
     pub section: String,
     /// Machine, rate and load.
     pub system: String,
-    /// Which probe measures the same.
+    /// The probe that measures the same.
     pub probe: String,
-    /// What the values count.
+    /// Unit of the values.
     pub unit: Unit,
-    /// What it says; each line of a number, with or without `msec`, is a sample.
+    /// Excerpts with the data; each line with a number, with or without `msec`, is a sample.
     pub quotes: Quotes,
-    /// The samples as they are printed in the quotations.
+    /// The samples, as printed in the quotations.
     #[serde(skip_deserializing)]
     pub values: Vec<String>,
 }
@@ -263,13 +264,13 @@ impl Series {
 pub struct List {
     /// The kernel.
     pub name: String,
-    /// What it lists.
+    /// Title of the list.
     pub title: String,
-    /// Where it stands in the document.
+    /// Section of the document.
     pub section: String,
-    /// Which probe lists the same.
+    /// The probe that lists the same.
     pub probe: String,
-    /// What it says, as `ps -A` prints it.
+    /// Excerpts with the data, as `ps -A` prints it.
     pub quotes: Quotes,
     /// The names, from the quotations' last column.
     #[serde(skip_deserializing)]
@@ -284,48 +285,48 @@ impl List {
     }
 }
 
-/// What a document says in words.
+/// A statement that a document makes in words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
-    /// Where it stands in the document.
+    /// Section of the document.
     pub section: String,
-    /// Of what it speaks.
+    /// The system that the statement is about.
     pub system: String,
-    /// What it says.
+    /// The statement.
     pub says: String,
     /// The number in it, if there is one.
     #[serde(default)]
     pub value: Option<String>,
-    /// What the number counts.
+    /// Unit of the number.
     #[serde(default)]
     pub unit: Option<Unit>,
-    /// Which probe measures it.
+    /// The probe that measures it.
     pub probe: String,
-    /// What one CPU, one bench, one size cannot show of it.
+    /// The part that one CPU, one bench or one size cannot show.
     #[serde(default)]
     pub note: Option<String>,
-    /// What proves it.
+    /// Excerpts that prove the statement.
     pub quotes: Quotes,
 }
 
-/// What a document has as a picture only.
+/// A result that a document shows only as a picture.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
-    /// What the document calls it.
+    /// The document's name for the picture.
     pub label: String,
-    /// Where it stands in the document.
+    /// Section of the document.
     pub section: String,
-    /// What it shows, as far as the text says.
+    /// Content of the picture, as far as the text says.
     pub shows: String,
-    /// Which probe measures the same.
+    /// The probe that measures the same.
     pub probe: String,
-    /// What proves that it is there.
+    /// Excerpts that prove that the document has the picture.
     pub quotes: Quotes,
 }
 
-/// A number as it is printed: digits, at most one point between them, perhaps a sign.
+/// Parses a number as printed: digits, at most one point between them, perhaps a minus sign.
 pub fn number(text: &str) -> Option<f64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let all = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

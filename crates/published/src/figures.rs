@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All numbers of a document's tables, each with everything that belongs to it.
+//! All numbers of a document's tables, each with its context.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::document::{Document, Unit};
 pub struct Figure<'a> {
     /// The document's short name.
     pub document: &'a str,
-    /// Where it stands there.
+    /// The section that the number is in.
     pub section: &'a str,
     /// The table's name.
     pub table: &'a str,
@@ -28,17 +28,17 @@ pub struct Figure<'a> {
     pub variant: &'a str,
     /// The figure.
     pub statistic: Statistic,
-    /// The number as it is printed; `None` where it is drawn only.
+    /// The number as printed; `None` if it is only drawn.
     pub value: Option<&'a str>,
-    /// What it counts.
+    /// Unit of the number.
     pub unit: Unit,
-    /// Whether the document has it, but as a picture only.
+    /// True if the document has the number, but only as a picture.
     pub picture: bool,
-    /// Parts of the document's text in which it can be found.
+    /// Excerpts of the document's text in which the number can be found.
     pub quotes: &'a [String],
 }
 
-/// All of them, table by table; what is not told is left out.
+/// All numbers, table by table; those that the document does not give are left out.
 pub fn figures(document: &Document) -> Vec<Figure<'_>> {
     let mut figures = Vec::new();
     for table in &document.tables {

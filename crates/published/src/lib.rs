@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was published: the figures of the documents that Punctual's suites repeat, as data.
+//! Published figures of the documents that Punctual's suites repeat, as data.
 //!
-//! Each file in `published/` holds one document: its tables, histograms, lists, what it has
-//! as a picture only, which way it says that things go, and what differs in method here. All
-//! numbers stand as they are printed there, beside a quotation in which they can be found.
+//! Each file in `published/` holds one document: its tables, histograms and lists, the results that
+//! it shows only as pictures, the trends that it claims, and the differences in method here. All
+//! numbers are given as printed there, beside a quotation in which they can be found.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -28,38 +28,38 @@ pub use figures::{Figure, figures};
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../published");
 
-/// What a cell says that a document shows as a picture only.
+/// The text of a cell that a document shows only as a picture.
 pub const PICTURE: &str = "picture";
 
-/// What is wrong with a file of published figures.
+/// A fault in a file of published figures.
 #[derive(Debug, Error)]
 pub enum PublishedError {
-    /// It is no TOML, or not in the form of a document.
+    /// It is not TOML, or not in the form of a document.
     #[error("{}: {}", file.display(), reason.to_string().trim_end())]
     Form {
         /// The file.
         file: PathBuf,
-        /// What is wrong, with line and column.
+        /// The fault, with line and column.
         reason: toml::de::Error,
     },
-    /// It says something that cannot be.
+    /// It says something impossible.
     #[error("{}, line {line}: {expected}", file.display())]
     Content {
         /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What was expected, and what there is.
+        /// The expected content, and what was found instead.
         expected: String,
     },
-    /// A claim says something that cannot be.
+    /// A claim says something impossible.
     #[error("{}: claim \"{says}\": {wrong}", file.display())]
     Claim {
         /// The file.
         file: PathBuf,
         /// The claim.
         says: String,
-        /// What is wrong with it.
+        /// The fault in the claim.
         wrong: String,
     },
 }
@@ -87,7 +87,7 @@ pub fn documents() -> Result<Vec<Document>, PublishedError> {
     Ok(documents)
 }
 
-/// Reads one document; `file` is what errors call it.
+/// Parses one document; error messages call it `file`.
 pub fn parse(file: &Path, text: &str) -> Result<Document, PublishedError> {
     let mut document: Document = toml::from_str(text).map_err(|reason| PublishedError::Form {
         file: file.to_owned(),

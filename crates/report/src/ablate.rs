@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What options buy, and what they cost: each against a base without it, row by row, ranked.
+//! Benefits and costs of options, each measured against a base without it, row by row, and ranked.
 
 mod json;
 mod page;
@@ -27,73 +27,73 @@ pub struct Ablation {
     pub suite: String,
     /// The base.
     pub base: Side,
-    /// What some of the base's runs could not measure, and why.
+    /// Measurements that some of the base's runs lack, with reasons.
     pub unmeasured: Vec<String>,
-    /// What was tried, ranked: what changes most comes first.
+    /// The options tried, ranked: the largest change comes first.
     pub trials: Vec<Trial>,
-    /// What was not tried, and why.
+    /// The options not tried, with reasons.
     pub untried: Vec<Untried>,
-    /// How sure the verdicts are, of one option.
+    /// The confidence rule for the verdicts on one option.
     pub rule: Rule,
-    /// Whether it was ended by Ctrl-C before all was tried.
+    /// True if Ctrl-C ended it before everything was tried.
     pub is_interrupted: bool,
 }
 
-/// A kernel with boot arguments, and what is set up in its guest.
+/// A kernel with boot arguments, and the setup of its guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     /// The kernel.
     pub kernel: String,
     /// Its boot arguments.
     pub boot: String,
-    /// What `sh` runs in the guest as each step begins, one after the other.
+    /// Commands that `sh` runs in the guest as each step begins, one after the other.
     pub setup: Vec<String>,
 }
 
 /// An option, or two, that was tried.
 #[derive(Debug)]
 pub struct Trial {
-    /// What it is called: each option's name.
+    /// The names of its options.
     pub names: Vec<String>,
     /// The kernel and the boot arguments with it.
     pub side: Side,
     /// The runs with it, by their ids.
     pub runs: Vec<String>,
-    /// What is said of it.
+    /// The advice about it, if any.
     pub advice: Option<Advice>,
     /// Each figure of each measurement.
     pub rows: Vec<Row>,
-    /// Why it cannot be told, where it could not be measured as a whole.
+    /// The reason for no result, if it could not be measured as a whole.
     pub gap: Option<String>,
     /// The boot arguments that its kernel does not know.
     pub unknown: Vec<String>,
-    /// What the largest change comes from: the path that it takes away, or adds.
+    /// The cause of the largest change: the path that it removes or adds.
     pub why: Option<(Asked, Why)>,
 }
 
-/// What was not tried.
+/// An option that was not tried.
 #[derive(Clone, Debug)]
 pub struct Untried {
-    /// What it is called.
+    /// The option's name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What is said of it.
+    /// The advice about it, if any.
     pub advice: Option<Advice>,
 }
 
-/// What is said of an option, to be held against what came of it.
+/// Advice about an option, to be checked against the outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// Whose advice it is.
+    /// The author of the advice.
     pub source: String,
-    /// What it says.
+    /// The text of the advice.
     pub says: String,
-    /// Whether samples are to be longer: the option takes away what is advised.
+    /// True if samples are expected to be longer: the option takes away what is advised.
     pub is_higher: bool,
-    /// Of which probe; `None`: of each latency.
+    /// The probe that it is about; `None` for each latency.
     pub probe: Option<String>,
-    /// Under which load; `None`: under each.
+    /// The load that it is about; `None` for each load.
     pub load: Option<String>,
 }
 
@@ -102,7 +102,7 @@ pub struct Advice {
 pub struct Row {
     /// The measurement.
     pub row: Measurement,
-    /// Which figure of it.
+    /// The figure of the measurement.
     pub figure: Figure,
     /// The middle one of the base's runs.
     pub base: Nanos,
@@ -112,18 +112,18 @@ pub struct Row {
     pub judged: Judged,
 }
 
-/// What came of advice.
+/// The outcome of advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It does what it is said to in some row that is meant, and the opposite in none.
+    /// The option does as said in some row that is meant, and the opposite in none.
     Holds,
-    /// It does what it is said to in some row, and the opposite in another.
+    /// The option does as said in some row, and the opposite in another.
     InPart,
-    /// It does the opposite in some row, and what it is said to in none.
+    /// The option does the opposite in some row, and as said in none.
     Opposite,
-    /// It does not: an effect that is worth finding is excluded in each row.
+    /// The option does not do as said: an effect worth finding is excluded in each row.
     DoesNotHold,
-    /// It cannot be told.
+    /// No conclusion is possible.
     Undecided,
 }
 
@@ -141,17 +141,17 @@ impl Outcome {
 }
 
 impl Row {
-    /// What it is called: `timer, stress, cpu0: worst`.
+    /// Returns its title: `timer, stress, cpu0: worst`.
     pub fn title(&self) -> String {
         format!("{}: {}", self.row.title(), self.figure.name())
     }
 
-    /// By how much it is longer with the option.
+    /// Returns the amount by which it is longer with the option.
     pub fn by(&self) -> Nanos {
         self.with - self.base
     }
 
-    /// Whether the option changes it, by more than chance.
+    /// Returns true if the option changes it by more than chance.
     pub fn is_told(&self) -> bool {
         matches!(self.judged.verdict, Verdict::Lower | Verdict::Higher)
     }
@@ -160,8 +160,8 @@ impl Row {
         !self.row.is_throughput()
     }
 
-    /// Whether a change for the better (or, for `is_higher`, a longer one) that is worth
-    /// finding is excluded.
+    /// Returns true if a change for the better that is worth finding is excluded.
+    /// For `is_higher`, a longer figure counts as the change.
     fn excludes(&self, is_higher: bool, rule: &Rule) -> bool {
         if self.judged.verdict == Verdict::Identical {
             return true;
@@ -184,27 +184,26 @@ impl Trial {
         self.names.join(" + ")
     }
 
-    /// The rows that it changes, the largest change first: latencies before throughput.
+    /// The rows that the option changes, the largest change first: latencies before throughput.
     pub fn told(&self) -> Vec<&Row> {
         let mut told: Vec<&Row> = self.rows.iter().filter(|row| row.is_told()).collect();
         told.sort_by_key(|row| (!row.is_latency(), -row.by().0.abs()));
         told
     }
 
-    /// Whether it behaves as the base does, to the last sample of all rows.
+    /// Returns true if it behaves as the base does, to the last sample of all rows.
     pub fn is_identical(&self) -> bool {
         let is_same = |row: &Row| row.judged.verdict == Verdict::Identical;
         self.gap.is_none() && !self.rows.is_empty() && self.rows.iter().all(is_same)
     }
 
-    /// By how much it changes the latency that it changes most, in nanoseconds; 0 where it
-    /// changes none.
+    /// Returns the largest change of any latency, in nanoseconds; 0 if it changes none.
     fn rank(&self) -> i64 {
         let latencies = self.told().into_iter().filter(|row| row.is_latency());
         latencies.map(|row| row.by().0.abs()).max().unwrap_or(0)
     }
 
-    /// What came of what is said of it; `None` where nothing is.
+    /// Returns the outcome of the advice about it; `None` if there is no advice.
     pub fn outcome(&self, rule: &Rule) -> Option<Outcome> {
         let advice = self.advice.as_ref()?;
         let is_meant = |row: &&Row| {
@@ -241,8 +240,9 @@ impl Trial {
         )
     }
 
-    /// What is to be asked of it: about the latency that it changes most, the middle run of
-    /// both sides. `None` where it changes none.
+    /// Returns the question to ask of it.
+    /// The question is about the latency that it changes most, and names the middle run of both
+    /// sides. Returns `None` if it changes none.
     pub fn asked(&self, runs: &[Run], base: &[Run]) -> Option<Asked> {
         let told = self.told().into_iter();
         let mut told = told.filter_map(|row| Some((row.row.key(), row.figure.share()?)));
@@ -254,7 +254,7 @@ impl Trial {
 }
 
 impl Ablation {
-    /// Puts what changes most first. What changes nothing stays in its order.
+    /// Sorts the trials by change, the largest first. Trials without a change keep their order.
     pub fn rank(&mut self) {
         self.trials.sort_by_key(|trial| -trial.rank());
     }
@@ -268,8 +268,8 @@ impl Ablation {
         (0..self.trials.len()).filter(is_one).collect()
     }
 
-    /// What two options change each by itself, added up, in a row of both together: `None`
-    /// where one of the two was not measured.
+    /// Returns the sum of the changes that two options make separately, in a row of both together.
+    /// Returns `None` if one of the two was not measured.
     pub fn sum_of_parts(&self, pair: &Trial, row: &Row) -> Option<Nanos> {
         let [one, other] = pair.names.as_slice() else {
             return None;
@@ -285,8 +285,8 @@ impl Ablation {
     }
 }
 
-/// Compares runs with an option with those of the base, by a rule that holds for all rows
-/// together; `names` are what the option is called.
+/// Compares runs with an option with those of the base.
+/// One rule holds for all rows together; `names` are the option's names.
 pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &Rule) -> Trial {
     let gap = runs
         .iter()
@@ -315,7 +315,8 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
     }
 }
 
-/// What one of these runs could not measure and the base's run of its seed could, and why.
+/// Finds a measurement that one of these runs lacks, with the reason.
+/// The base's run of its seed has the measurement.
 fn lacks(runs: &[Run], base: &[Run], side: &Side) -> Option<String> {
     let each = runs.iter().flat_map(|run| {
         let own = run.unsupported.iter();
@@ -342,7 +343,7 @@ fn lacks(runs: &[Run], base: &[Run], side: &Side) -> Option<String> {
     ))
 }
 
-/// What some of these runs could not measure, each with its reason.
+/// Lists the measurements that some of these runs lack, each with its reason.
 pub fn unmeasured(runs: &[Run]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for one in runs.iter().flat_map(|run| &run.unsupported) {
@@ -354,7 +355,7 @@ pub fn unmeasured(runs: &[Run]) -> Vec<String> {
     all
 }
 
-/// How many figures of these runs, all of one subject, a trial compares.
+/// Counts the figures of these runs, all of one subject, that a trial compares.
 pub fn figure_count(runs: &[Run]) -> usize {
     let matrix = Matrix::new(runs);
     let Some(column) = matrix.columns.first() else {
@@ -367,7 +368,7 @@ pub fn figure_count(runs: &[Run]) -> usize {
     matrix.rows.iter().map(of_row).sum()
 }
 
-/// A run, what it recorded, and its figure.
+/// A run, its recording, and its figure.
 type Found<'a> = (&'a Run, &'a Recording, Nanos);
 
 fn rows(all: &[Measurement], own: &Column<'_>, base: &Column<'_>, rule: &Rule) -> Vec<Row> {

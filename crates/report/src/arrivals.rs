@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of every arrival of some runs: the figures that tables, pages, comparisons and
-//! programs show of it. What was not watched is no figure.
+//! Knowledge of every arrival of some runs.
+//! These are the figures that tables, pages, comparisons and programs show of it. Anything that was
+//! not watched is no figure.
 
 use punctual_judge::{Comparison as Judged, Pair, Verdict, forecast_margin};
 use punctual_model::{Nanos, Run};
@@ -8,33 +9,34 @@ use serde::Serialize;
 
 use crate::matrix::Measured;
 
-/// What stands in the place of a figure that nobody has looked for.
+/// Placeholder for a figure that nobody has looked for.
 const NOT_WATCHED: &str = "not watched";
-/// That a run was watched, and no sample was aimed at its latest arrivals.
+/// Placeholder for a run that was watched without a sample aimed at its latest arrivals.
 const NOT_AIMED: &str = "not aimed";
 
-/// Of what figures of every arrival are, for people.
+/// Explains figures of every arrival, for people.
 pub const MEANING: &str = "Arrival: the latest of every arrival, as it is foretold; reached: the \
     latest aimed sample, which proves it (punctual arrivals).";
-/// What a forecast is.
+/// Explains a forecast.
 pub const FORECAST: &str = "a forecast: on this kernel an arrival changes what follows";
 /// The same of several kernels.
 pub const FORECASTS: &str = "Some arrivals are forecasts: on kernels other than RT an arrival changes \
     what follows.";
 
-/// What is known of every arrival of one measurement, over all of its runs.
+/// Knowledge of every arrival of one measurement, over all of its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
     runs: usize,
     worst: Vec<Nanos>,
     reached: Vec<Nanos>,
-    /// Whether the worst of any run is a forecast.
+    /// True if the worst of any run is a forecast.
     pub is_forecast: bool,
 }
 
 impl Watched {
-    /// Of these recordings. One of which not every arrival is known has no worst; what was reached
-    /// is a sample whatever else is known.
+    /// Collects the knowledge of these recordings.
+    /// A recording with arrivals unknown has no worst; a reached sample counts regardless of the
+    /// rest.
     pub fn of(found: &[Measured<'_>]) -> Self {
         let mut own = Self {
             runs: found.len(),
@@ -53,17 +55,18 @@ impl Watched {
         own
     }
 
-    /// Whether anything is known.
+    /// Returns true if anything is known.
     pub fn is_any(&self) -> bool {
         !self.worst.is_empty() || !self.reached.is_empty()
     }
 
-    /// The latest of every arrival of all runs; none where some run was not watched as a whole.
+    /// Returns the latest of every arrival of all runs.
+    /// Returns `None` if some run was not watched as a whole.
     pub fn worst(&self) -> Option<Nanos> {
         self.of_all(&self.worst)
     }
 
-    /// The latest aimed sample of all runs; none where no sample was aimed in some run.
+    /// Returns the latest aimed sample of all runs; `None` if no sample was aimed in some run.
     pub fn reached(&self) -> Option<Nanos> {
         self.of_all(&self.reached)
     }
@@ -73,12 +76,12 @@ impl Watched {
         all.filter(|_| known.len() == self.runs)
     }
 
-    /// Why there is no [`Self::worst`].
+    /// Returns the reason why there is no [`Self::worst`].
     pub fn no_worst(&self) -> String {
         self.missing(self.worst.len(), NOT_WATCHED)
     }
 
-    /// Why there is no [`Self::reached`].
+    /// Returns the reason why there is no [`Self::reached`].
     pub fn no_reached(&self) -> String {
         let is_watched = !self.worst.is_empty();
         let word = if is_watched { NOT_AIMED } else { NOT_WATCHED };
@@ -94,7 +97,7 @@ impl Watched {
     }
 }
 
-/// Latest arrivals that lie no further apart than a forecast has been wrong are not told apart.
+/// Tells latest arrivals apart only if they differ by more than a forecast has been wrong.
 pub fn as_far_as_foretold(judged: Judged, pair: &Pair) -> Judged {
     let times = |values: &[f64]| values.iter().map(|one| Nanos(one.round() as i64)).collect();
     let [of, than] = [&pair.of, &pair.than].map(|one| middle(times(one)).unwrap_or_default());
@@ -109,30 +112,30 @@ pub fn as_far_as_foretold(judged: Judged, pair: &Pair) -> Judged {
     }
 }
 
-/// What is known of the arrivals of one step of a run, for programs.
+/// Knowledge of the arrivals of one step of a run, for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
     /// The step's number, from 0.
     pub step: u32,
     /// Probe, load and variant.
     pub recording: String,
-    /// The latest of all arrivals; none where not every arrival is known.
+    /// The latest of all arrivals; `None` if not every arrival is known.
     #[serde(rename = "worst_ns")]
     pub worst: Option<Nanos>,
-    /// Why there is none.
+    /// The reason why there is none.
     pub gap: Option<String>,
     /// The function that keeps it waiting.
     pub function: Option<String>,
-    /// The latest aimed sample; none where no sample was aimed.
+    /// The latest aimed sample; `None` if no sample was aimed.
     #[serde(rename = "reached_ns")]
     pub reached: Option<Nanos>,
     /// The function that kept it waiting.
     pub reached_function: Option<String>,
-    /// Whether arrivals may change what follows, so that the worst is a forecast.
+    /// True if arrivals may change what follows, so that the worst is a forecast.
     pub is_forecast: bool,
 }
 
-/// What is known of a run's arrivals, step by step.
+/// Returns the figures of a run's known arrivals, step by step.
 pub fn figures(run: &Run) -> Vec<Figure> {
     let recordings = run.recordings.iter();
     let known = recordings.filter_map(|one| Some((one, run.arrivals_of(one)?)));
@@ -149,30 +152,30 @@ pub fn figures(run: &Run) -> Vec<Figure> {
     figure.collect()
 }
 
-/// What is known of the arrivals of one measurement, over several runs.
+/// Knowledge of the arrivals of one measurement, over several runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Latest {
     /// Probe, load and variant.
     pub recording: String,
-    /// The latest of every arrival of all runs; none where some run was not watched as a whole.
+    /// The latest of every arrival of all runs; `None` if some run was not watched as a whole.
     #[serde(rename = "worst_ns")]
     pub worst: Option<Nanos>,
     /// The function that keeps it waiting.
     pub function: Option<String>,
-    /// The latest aimed sample of all runs; none where no sample was aimed in some run.
+    /// The latest aimed sample of all runs; `None` if no sample was aimed in some run.
     #[serde(rename = "reached_ns")]
     pub reached: Option<Nanos>,
     /// The function that kept it waiting.
     pub reached_function: Option<String>,
-    /// Whether arrivals may change what follows, so that the worst is a forecast.
+    /// True if arrivals may change what follows, so that the worst is a forecast.
     pub is_forecast: bool,
-    /// Why there is no worst.
+    /// The reason why there is no worst.
     #[serde(skip)]
     no_worst: String,
 }
 
-/// The latest arrivals of several runs of one subject, measurement by measurement: of each of
-/// which anything is known.
+/// Returns the latest arrivals of several runs of one subject, measurement by measurement.
+/// Measurements of which nothing is known are left out.
 pub fn latest(runs: &[Run]) -> Vec<Latest> {
     let all = runs.iter().flat_map(|run| {
         let recordings = run.recordings.iter();
@@ -345,7 +348,7 @@ mod tests {
         );
     }
 
-    /// Five seeds each of two subjects, of which every arrival is known.
+    /// Five seeds each of two subjects, with every arrival known.
     fn watched(first: i64, second: i64) -> Vec<Run> {
         let mut runs = Vec::new();
         for (name, worst) in [("none", first), ("full", second)] {

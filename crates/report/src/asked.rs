@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which samples tell why two subjects differ: one of each, that stand for their runs.
+//! The samples that tell why two subjects differ: one of each, which stand for their runs.
 
 use punctual_model::limit::{self, Demand};
 use punctual_model::{Limit, Nanos, Recording, RecordingKey, Run};
@@ -7,17 +7,18 @@ use punctual_model::{Limit, Nanos, Recording, RecordingKey, Run};
 /// A sample of one side, and one of the other, that are to be explained.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// What was measured.
+    /// The measurement.
     pub key: RecordingKey,
-    /// Which sample: the one that is not shorter than this share of all; 1 is the worst.
+    /// The quantile of the sample: it is not shorter than this share of all; 1 is the worst.
     pub share: f64,
-    /// The runs: of what is asked about, and of what it is held against.
+    /// The two runs: the one asked about, and the one that it is held against.
     pub runs: [String; 2],
 }
 
 impl Asked {
-    /// What a limit is about, where the first runs break it and the others keep to it; `None`
-    /// where nothing was measured on one side.
+    /// Returns the question that a limit is about.
+    /// The first runs break the limit, and the others keep to it. Returns `None` if nothing was
+    /// measured on one side.
     pub fn of_limit(limit: &Limit, key: &RecordingKey, sides: [&[Run]; 2]) -> Option<Self> {
         let share = share_of(limit);
         // A limit of single samples is broken by the worst of all runs; a figure is one of
@@ -38,8 +39,8 @@ impl Asked {
         })
     }
 
-    /// One that stands for this share of all samples: the worst of all runs, or the one of
-    /// their middle run.
+    /// Returns a question about samples at this share of all.
+    /// Each is of the worst of all runs, or of their middle run.
     pub fn of_share(
         key: &RecordingKey,
         share: f64,
@@ -82,7 +83,7 @@ impl Asked {
     }
 }
 
-/// Which sample stands for what a limit is about.
+/// Returns the share of the sample that stands for a limit.
 fn share_of(limit: &Limit) -> f64 {
     let figure = match &limit.demand {
         Demand::Never(_)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A bisection: the verdicts on the way, what they have come to, and what changed there.
+//! A bisection: the verdicts on the way, the result, and the change found.
 
 mod json;
 mod page;
@@ -23,18 +23,17 @@ pub use text::bisect_text;
 pub struct Bisect {
     /// The suite's name.
     pub suite: String,
-    /// What is demanded.
+    /// The limits demanded.
     pub limits: Vec<Limit>,
     /// The kernels' ids, from the one said to be good to the one said to be bad.
     pub candidates: Vec<String>,
-    /// Whether these stand the other way round than what they were taken from: the good one
-    /// is the newer.
+    /// True if the order is the reverse of the source's: the good one is the newer.
     pub is_backwards: bool,
-    /// What was tried, in the order in which it was.
+    /// The kernels tried, in order of trial.
     pub steps: Vec<Step>,
-    /// What it has come to; `None` where it was interrupted.
+    /// The result; `None` if it was interrupted.
     pub found: Option<Found>,
-    /// What the bad one has, and the good one has not.
+    /// The cause: something that the bad one has and the good one lacks.
     pub why: Option<(Asked, Why)>,
 }
 
@@ -43,18 +42,18 @@ pub struct Bisect {
 pub struct Step {
     /// Its number among the candidates.
     pub at: usize,
-    /// What is known of it.
+    /// The knowledge of it so far.
     pub known: Known,
-    /// The verdict; `None` where it could not be measured.
+    /// The verdict; `None` if it could not be measured.
     pub judgement: Option<Judgement>,
-    /// Why it was skipped, where it was.
+    /// The reason for skipping it, if it was skipped.
     pub skipped: Option<String>,
     /// The runs that the verdict rests on.
     pub runs: Vec<Run>,
 }
 
 impl Step {
-    /// What came of measuring a kernel.
+    /// Creates the step of a kernel that was measured.
     pub fn judged(at: usize, judgement: Judgement, runs: Vec<Run>) -> Self {
         let known = match judgement.fitness() {
             Fitness::Fit => Known::Fit,
@@ -77,7 +76,7 @@ impl Step {
         }
     }
 
-    /// A kernel that cannot be had.
+    /// Creates the step of a kernel that cannot be had.
     pub fn skipped(at: usize, why: String) -> Self {
         Self {
             at,
@@ -88,14 +87,14 @@ impl Step {
         }
     }
 
-    /// What is known of every arrival of it, one sentence a measurement.
+    /// Describes the known arrivals of it, one sentence a measurement.
     fn arrivals(&self) -> Vec<String> {
         let all = latest(&self.runs);
         all.iter().map(Latest::sentence).collect()
     }
 
-    /// What decides it: each answer that is as bad as the verdict on all; of several that are
-    /// fit, how many.
+    /// Describes the answers that decide it: each one that is as bad as the verdict on all.
+    /// Of several that are fit, it gives only their number.
     fn sentences(&self) -> Vec<String> {
         if let Some(why) = &self.skipped {
             return vec![why.clone()];
@@ -122,14 +121,14 @@ fn sentence(answer: &Answer) -> String {
 }
 
 impl Bisect {
-    /// What all candidates are called together: a line's name, where they are of one.
+    /// Returns the common name of all candidates: a line's name, if they are of one.
     pub fn line(&self) -> Option<&str> {
         let (line, _) = self.candidates.first()?.split_once('@')?;
         let is_own = |id: &String| id.split_once('@').is_some_and(|(name, _)| name == line);
         self.candidates.iter().all(is_own).then_some(line)
     }
 
-    /// What each candidate is called: its version, where all are of one line.
+    /// Returns the names of the candidates: their versions, if all are of one line.
     pub fn names(&self) -> Vec<String> {
         if self.line().is_none() {
             return self.candidates.clone();
@@ -138,7 +137,7 @@ impl Bisect {
         versions(&ids)
     }
 
-    /// How many were tried between the ends.
+    /// Counts the kernels tried between the ends.
     pub fn steps_between(&self) -> usize {
         let last = self.candidates.len() - 1;
         let between = self
@@ -148,8 +147,8 @@ impl Bisect {
         between.count()
     }
 
-    /// The first that is different, in the order of releases, and the one before it: the
-    /// numbers of both; of a bisection backwards the first that is fit.
+    /// Returns the numbers of the first different kernel and the one before it.
+    /// They follow the order of releases: in a bisection backwards, the first is the first fit one.
     pub fn change(&self) -> Option<(usize, usize)> {
         match self.found? {
             Found::Between { fit, unfit } if self.is_backwards => Some((fit, unfit)),
@@ -158,8 +157,7 @@ impl Bisect {
         }
     }
 
-    /// Those that may be the first that is different: one, where none had to be skipped
-    /// there.
+    /// The candidates for the first that is different: one, if none had to be skipped there.
     pub fn suspects(&self) -> Vec<usize> {
         match self.found {
             Some(Found::Between { fit, unfit }) if self.is_backwards => {
@@ -170,7 +168,7 @@ impl Bisect {
         }
     }
 
-    /// What it has come to, in one sentence.
+    /// Describes the result in one sentence.
     pub fn sentence(&self) -> String {
         let names = self.names();
         let whole = |at: usize| match self.line() {
@@ -216,7 +214,7 @@ impl Bisect {
         )
     }
 
-    /// How much it took, in one sentence.
+    /// Describes the effort in one sentence.
     pub fn effort(&self) -> String {
         let (steps, most) = (
             self.steps_between(),
@@ -253,7 +251,7 @@ impl Bisect {
         format!("The {figure} of {probe}, {load}, {variant}{between}:")
     }
 
-    /// What is demanded, limit by limit.
+    /// Lists the demands, limit by limit.
     pub fn demands(&self) -> Vec<String> {
         self.limits.iter().map(title).collect()
     }
@@ -265,7 +263,7 @@ impl Bisect {
     }
 }
 
-/// That an end is not what it was said to be.
+/// Says that an end is not as claimed.
 fn wrong_end(name: &str, word: &str, known: Known) -> String {
     match known {
         Known::Skipped => {
@@ -278,8 +276,9 @@ fn wrong_end(name: &str, word: &str, known: Known) -> String {
     }
 }
 
-/// What is to be asked of the one that is unfit and the one that is fit: about the first limit
-/// that the one breaks. `None` where nothing was found.
+/// Returns the question to ask of the unfit kernel and the fit one.
+/// The question is about the first limit that the unfit one breaks. Returns `None` if nothing was
+/// found.
 pub fn asked(bisect: &Bisect) -> Option<Asked> {
     let Found::Between { fit, unfit } = bisect.found? else {
         return None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a command says, block by block: written once, shown as text and as a page.
+//! A command's output, block by block: written once, shown as text and as a page.
 
 use maud::{Markup, PreEscaped, html};
 use unicode_width::UnicodeWidthStr as _;
@@ -23,14 +23,14 @@ pub enum Block {
         head: Vec<String>,
         /// The rows.
         rows: Vec<Vec<String>>,
-        /// How many columns, from the first on, are numbers.
+        /// The number of columns, from the first on, that are numbers.
         numbers: usize,
     },
     /// A drawing, as SVG; text has none.
     Figure(String),
     /// Lines as they are: a program, a file.
     Code(String),
-    /// Details that a page opens on demand: a title, and what is in it. Text has them indented.
+    /// Details that a page opens on demand: a title, and its contents. Text has them indented.
     Fold(String, Vec<Block>),
 }
 
@@ -70,8 +70,9 @@ fn put(block: &Block, indent: &str, width: usize, lines: &mut Vec<String>) {
     }
 }
 
-/// Columns of numbers end one below the other, others begin so. The last one is continued below
-/// itself where the line is full, unless less than [`NARROW`] is left for it.
+/// Aligns columns: numbers end one below the other, others begin so.
+/// The last column continues below itself if the line is full, unless less than [`NARROW`] is left
+/// for it.
 fn aligned(rows: &[&Vec<String>], numbers: usize, indent: &str, width: usize) -> Vec<String> {
     let wide = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -104,8 +105,8 @@ fn aligned(rows: &[&Vec<String>], numbers: usize, indent: &str, width: usize) ->
     rows.iter().flat_map(line).collect()
 }
 
-/// The blocks as a page's lead, up to the first heading, and its chapters, of which each heading
-/// begins one.
+/// The blocks as a page's lead, up to the first heading, and its chapters.
+/// Each heading begins a chapter.
 pub fn page(blocks: &[Block]) -> (Markup, Vec<Chapter>) {
     let is_head = |block: &Block| matches!(block, Block::Head(_));
     let mut parts = blocks.chunk_by(|_, next| !is_head(next)).peekable();

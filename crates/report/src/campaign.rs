@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns: subjects × figures over many seeds, their ranking, and what could not be measured.
+//! Campaigns: subjects × figures over many seeds, their ranking, and measurements that failed.
 //!
-//! Of each run only its figures are kept, so that a campaign of thousands takes no more memory
-//! than its numbers.
+//! Only its figures are kept of each run, so that a campaign of thousands takes no more memory than
+//! its numbers.
 
 mod json;
 mod page;
@@ -23,59 +23,59 @@ pub use json::campaign_json;
 pub use page::{RUNS, campaign_document, campaign_page};
 pub use text::campaign_text;
 
-/// What came of a campaign.
+/// The results of a campaign.
 #[derive(Debug, Default)]
 pub struct Campaign {
     /// Its name.
     pub name: String,
-    /// One line that says what it is for.
+    /// Its purpose in one line.
     pub summary: String,
-    /// What was left out, with the reasons.
+    /// The parts left out, with the reasons.
     pub left_out: Vec<String>,
     /// Each suite with its subjects.
     pub settings: Vec<Setting>,
-    /// Why the worst samples were late.
+    /// The stories of the worst samples: the causes of their lateness.
     pub stories: Vec<(Worst, Run, Story)>,
-    /// How well a cluster was used, where one measured.
+    /// The use of a cluster, where one measured.
     pub cluster: Option<Cluster>,
 }
 
-/// How well a cluster was used: by the tasks that delivered what they measured.
+/// The use of a cluster, by the tasks that delivered their measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cluster {
-    /// How many tasks that were.
+    /// The number of these tasks.
     pub tasks: usize,
-    /// For how long their guests ran, together, in seconds.
+    /// The time for which their guests ran, together, in seconds.
     pub guest_s: f64,
-    /// For how long they had a node, together, in seconds.
+    /// The time for which they had a node, together, in seconds.
     pub allocated_s: f64,
 }
 
-/// A suite with its subjects: what may be compared.
+/// A suite with its subjects, which may be compared with each other.
 #[derive(Debug, Default)]
 pub struct Setting {
-    /// What tells it from the others.
+    /// The name that tells it from the others.
     pub name: String,
     /// Each subject, in the order of the file.
     pub subjects: Vec<Subject>,
     /// Each figure of each measurement.
     pub rows: Vec<Row>,
-    /// The verdicts, where there are limits; and why none could be given.
+    /// The verdicts, where there are limits, or the reason for none.
     pub judgement: Option<Result<Judgement, String>>,
-    /// What stood in the way of samples that broke limits.
+    /// The stories of samples that broke limits: the obstacles in their way.
     pub verdict_stories: Stories,
 }
 
 /// A subject, and its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// What it is called.
+    /// The subject's name.
     pub name: String,
-    /// The seeds that are asked for.
+    /// The seeds asked for.
     pub seeds: Vec<u64>,
     /// The runs that have ended, by seed.
     pub runs: Vec<RunOf>,
-    /// How many go on.
+    /// The number of runs under way.
     pub under_way: usize,
 }
 
@@ -86,11 +86,11 @@ pub struct RunOf {
     pub id: String,
     /// Its seed.
     pub seed: u64,
-    /// How far it got.
+    /// The state that it reached.
     pub state: State,
-    /// The digest over what it measured.
+    /// The digest over its measurements.
     pub digest: Option<String>,
-    /// Why something of it is missing.
+    /// The reasons why something of it is missing.
     pub gaps: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ pub struct RunOf {
 pub struct Row {
     /// The measurement.
     pub row: Measurement,
-    /// Which figure of it.
+    /// The figure of the measurement.
     pub figure: Figure,
     /// Of each subject the figures of its runs, by seed.
     pub values: Vec<Vec<OfRun>>,
@@ -112,7 +112,7 @@ pub struct Worst {
     pub setting: usize,
     /// The subject's name.
     pub subject: String,
-    /// What was measured.
+    /// The measurement.
     pub key: RecordingKey,
     /// The run.
     pub run: String,
@@ -125,13 +125,13 @@ pub struct Worst {
 pub struct Rank {
     /// The subject's number.
     pub subject: usize,
-    /// The geometric mean, over all figures that every subject has, of how many times the
-    /// lowest of them its own is.
+    /// The geometric mean of its figures' ratios to the lowest in each row.
+    /// Figures that no sample of a run stands for do not count.
     pub times: f64,
 }
 
 impl Campaign {
-    /// A campaign of which nothing has been measured yet.
+    /// Creates a campaign of which nothing has been measured yet.
     pub fn of(asked: &Asked) -> Self {
         let setting = |one: &asked::Setting| {
             Setting::new(&one.name, one.subjects.iter().cloned(), &one.seeds)
@@ -146,7 +146,7 @@ impl Campaign {
         }
     }
 
-    /// How many runs are finished, and how many are asked for.
+    /// Returns the number of finished runs, and the number of runs asked for.
     pub fn progress(&self) -> (usize, usize) {
         let subjects = || self.settings.iter().flat_map(|one| &one.subjects);
         let is_finished = |run: &&RunOf| run.state == State::Finished;
@@ -154,13 +154,13 @@ impl Campaign {
         (finished.sum(), subjects().map(|one| one.seeds.len()).sum())
     }
 
-    /// Whether all that was asked for was measured.
+    /// Returns true if everything asked for was measured.
     pub fn is_whole(&self) -> bool {
         let (finished, asked) = self.progress();
         finished == asked && self.gaps().is_empty()
     }
 
-    /// What could not be measured, a line each.
+    /// Lists the measurements that failed or are missing, a line each.
     pub fn gaps(&self) -> Vec<String> {
         let mut gaps = Vec::new();
         for setting in &self.settings {
@@ -181,8 +181,8 @@ impl Campaign {
         gaps
     }
 
-    /// The worst samples of all, the latest first: at most so many, each of another subject,
-    /// probe or load.
+    /// Returns the worst samples of all, the latest first.
+    /// These are at most so many, each of another subject, probe or load.
     pub fn worst(&self, most: usize) -> Vec<Worst> {
         let mut all = Vec::new();
         for (setting, number) in self.settings.iter().zip(0..) {
@@ -215,8 +215,8 @@ impl Campaign {
 }
 
 impl Cluster {
-    /// The sum of what tasks took: the time of their guest, and the time that they had a node, in
-    /// seconds each. `None` where there is none.
+    /// Sums the times of tasks: their guests' time, and the time that they had a node, in seconds.
+    /// Returns `None` if there are no tasks.
     pub fn of(tasks: &[(f64, f64)]) -> Option<Self> {
         let sum = |of: fn(&(f64, f64)) -> f64| tasks.iter().map(of).sum();
         (!tasks.is_empty()).then(|| Self {
@@ -226,7 +226,7 @@ impl Cluster {
         })
     }
 
-    /// Which share of the time that tasks had a node their guests ran.
+    /// Returns the guests' share of the time that tasks had a node.
     pub fn efficiency(&self) -> f64 {
         self.guest_s / self.allocated_s
     }
@@ -242,7 +242,7 @@ impl Cluster {
 }
 
 impl Setting {
-    /// A setting of which nothing has been measured yet.
+    /// Creates a setting of which nothing has been measured yet.
     pub fn new(name: &str, subjects: impl Iterator<Item = String>, seeds: &[u64]) -> Self {
         let subject = |name: String| Subject {
             name,
@@ -298,8 +298,8 @@ impl Setting {
         }
     }
 
-    /// The subjects, the lowest figures first; those that lack one that another has are not
-    /// ranked.
+    /// Returns the subjects, the lowest figures first.
+    /// Subjects that lack a figure that another has are not ranked.
     pub fn ranking(&self) -> Vec<Rank> {
         let mut ranks: Vec<Rank> = (0..self.subjects.len())
             .filter_map(|subject| {
@@ -335,7 +335,7 @@ impl Row {
         }
     }
 
-    /// How many times the lowest of all subjects' figures a subject's is.
+    /// Returns the ratio of a subject's figure to the lowest of all subjects' figures.
     pub fn times(&self, subject: usize) -> Option<f64> {
         let lowest = (0..self.values.len())
             .filter_map(|one| self.value(one))
@@ -344,7 +344,7 @@ impl Row {
         self.value(subject).map(times)
     }
 
-    /// Whether its worst sample has a story: of work there is none.
+    /// Returns true if its worst sample has a story: samples of work have none.
     fn is_explained(&self) -> bool {
         self.figure == Figure::Worst && !self.row.is_throughput()
     }
@@ -357,7 +357,7 @@ impl Row {
     }
 }
 
-/// Why something of a run is missing.
+/// Lists the reasons why something of a run is missing.
 fn gaps(run: &Run) -> Vec<String> {
     let mut gaps = Vec::new();
     if run.state != State::Finished {

@@ -25,14 +25,15 @@ pub use text::comparison_text;
 pub(crate) use verdicts::{Leading, against_first, found, of_pair};
 pub use verdicts::{name as verdict_name, sentences as verdict_sentences, told as verdict_told};
 
-/// Runs that may be compared. Where one subject has two runs with one seed, each run is a
-/// subject of its own; runs of other programs, which have none, only where they are no
-/// independent measurements of one of several subjects.
+/// Runs that may be compared.
+/// If one subject has two runs with one seed, each run is a subject of its own. Runs of other
+/// programs have no seeds: each is a subject of its own unless they are independent measurements of
+/// one of several subjects.
 #[derive(Debug)]
 pub struct Comparable(Vec<Run>);
 
 impl Comparable {
-    /// Refuses runs that did not finish, and runs of which one measured something else.
+    /// Refuses runs that did not finish, and sets of runs that did not all measure the same.
     pub fn new(mut runs: Vec<Run>) -> Result<Self, Refusal> {
         refusal::check(&runs)?;
         let same = |one: &Run, other: &Run| {
@@ -55,8 +56,8 @@ impl Comparable {
         Ok(Self(runs))
     }
 
-    /// Why there is nothing to compare: all of them are seeds of one subject, or no two subjects
-    /// have measured the same.
+    /// Returns the reason why there is nothing to compare.
+    /// Either all runs are seeds of one subject, or no two subjects have measured the same.
     pub fn nothing_to_compare(&self) -> Option<String> {
         let runs: Vec<String> = self.0.iter().map(|run| run.id.clone()).collect();
         let runs = crate::text::list(&runs);
@@ -93,15 +94,15 @@ impl Comparable {
 /// Subjects side by side.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The subjects' names; the first is what the others are compared with.
+    /// The subjects' names; the others are compared with the first.
     pub subjects: Vec<String>,
     /// One for each measurement.
     pub sections: Vec<Section>,
-    /// Whether each subject's digests equal the first one's.
+    /// The comparison of each subject's digests with the first one's.
     pub digests: Vec<Digests>,
-    /// What must be known to read it rightly.
+    /// Notes without which it may be misread.
     pub notes: Vec<String>,
-    /// How sure the verdicts are.
+    /// The confidence rule for the verdicts.
     pub rule: Rule,
 }
 
@@ -110,17 +111,17 @@ pub struct Comparison {
 pub struct Section {
     /// The measurement.
     pub row: Measurement,
-    /// What its figures are called: the one that counts stands first.
+    /// The names of its figures: the one that counts stands first.
     pub figures: Vec<&'static str>,
     /// For each subject a cell for each figure.
     pub cells: Vec<Vec<Cell>>,
-    /// For each subject whether it is lower or higher than the first, by the leading figure
-    /// of each run; `None` for the first itself, and where no figure leads.
+    /// Lower or higher than the first, for each subject, by the leading figure of each run.
+    /// `None` for the first itself, and where no figure leads.
     pub verdicts: Vec<Option<Judged>>,
 }
 
 impl Section {
-    /// The ratio that is shown of the leading figure is the one that is judged, run by run.
+    /// Shows the ratio that is judged, run by run, as the ratio of the leading figure.
     fn show_what_is_judged(&mut self) {
         for (cells, judged) in self.cells.iter_mut().zip(&self.verdicts) {
             let run_by_run = judged.and_then(|judged| judged.ratio);
@@ -139,18 +140,18 @@ pub enum Cell {
     Time {
         /// The time.
         value: Nanos,
-        /// How many times the first one's it is; `None` for the first itself, and where the
-        /// two cannot be divided.
+        /// The ratio to the first one's value.
+        /// `None` for the first itself, and where the two cannot be divided.
         ratio: Option<f64>,
     },
-    /// What a probe told.
+    /// A word that a probe told.
     Word(String),
-    /// There is none, and why.
+    /// The reason why there is none.
     Absent(String),
 }
 
 impl Cell {
-    /// By how many per cent it is above the first one's.
+    /// Returns the percentage by which it is above the first one's.
     pub fn percent(&self) -> Option<f64> {
         match self {
             Self::Time { ratio, .. } => ratio.map(|ratio| (ratio - 1.0) * 100.0),
@@ -159,16 +160,16 @@ impl Cell {
     }
 }
 
-/// Whether a subject behaved as the first one did.
+/// The comparison of a subject's behaviour with the first one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Digests {
     /// It is the first.
     First,
-    /// To the last sample.
+    /// It is equal to the last sample.
     Equal,
-    /// Not.
+    /// It is different.
     Different,
-    /// The seeds are others.
+    /// The seeds differ.
     OtherSeeds,
     /// In real time no two runs are equal.
     RealTime,
@@ -190,8 +191,9 @@ impl Digests {
     }
 }
 
-/// Compares all subjects with the first: the figures over all runs, and run by run for the
-/// verdicts, which hold for all rows of a subject together.
+/// Compares all subjects with the first.
+/// The figures are over all runs; the verdicts are run by run, and hold for all rows of a subject
+/// together.
 pub fn compare(runs: &Comparable) -> Comparison {
     compare_by(runs, Rule::default())
 }
@@ -232,7 +234,7 @@ const LATENCY: &[Figure] = &[
     (ARRIVAL, |stats| stats.watched.worst()),
     (REACHED, |stats| stats.watched.reached()),
 ];
-/// What is known of every arrival, where that is so of any subject.
+/// The names of the figures of every arrival, shown where these are known of any subject.
 const ARRIVAL: &str = "arrival";
 const REACHED: &str = "reached";
 const JITTER: &[Figure] = &[("farthest", Stats::farthest), ("longest", Stats::worst)];
@@ -333,7 +335,7 @@ fn time(
     }
 }
 
-/// What a probe told, if it did so in all runs of a subject alike.
+/// Returns a probe's word, if it is the same in all runs of a subject.
 pub(crate) fn word(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Cell {
     let Found::Measured { found, .. } = column.cell(row) else {
         return Cell::Absent(stats(column, row).err().unwrap_or_default());
@@ -377,7 +379,7 @@ fn digests(first: &Column<'_>, column: &Column<'_>) -> Digests {
     }
 }
 
-/// What figures of every arrival are, where such are shown.
+/// Explains figures of every arrival, where they are shown.
 fn of_arrivals(matrix: &Matrix<'_>, sections: &[Section]) -> Vec<String> {
     let is_shown = |section: &Section| section.figures.contains(&ARRIVAL);
     let of = |section: &Section| {
@@ -407,7 +409,7 @@ fn of_arrivals(matrix: &Matrix<'_>, sections: &[Section]) -> Vec<String> {
     notes
 }
 
-/// What differs between the runs without making them another measurement.
+/// Lists differences between the runs that do not make them another measurement.
 fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     type Version = fn(&Run) -> Option<&str>;
 

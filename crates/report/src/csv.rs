@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs as tables for other programs: RFC 4180, times in whole nanoseconds. A field is empty where
-//! nothing is known of it.
+//! Runs as tables for other programs: RFC 4180, times in whole nanoseconds.
+//! A field is empty if nothing is known of it.
 
 use std::io::{self, Write};
 use std::iter;
@@ -13,7 +13,7 @@ use crate::matrix::Measured;
 use crate::stats::supports;
 use crate::text::clean;
 
-/// What stands first in each line of both tables.
+/// The first columns of both tables.
 const KEY: &str = "run,subject,seed,probe,load,variant,repetition";
 
 /// The quantiles of [`write_figures_csv`], with the names of their columns.
@@ -27,7 +27,8 @@ const QUANTILES: [(&str, f64); 4] = [
 /// Writes a line for each recording of the runs, with its figures.
 ///
 /// # Errors
-/// Those of the writer.
+///
+/// Fails if the writer does.
 pub fn write_figures_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
     let quantiles = QUANTILES.map(|(name, _)| name).join(",");
     writeln!(
@@ -56,11 +57,13 @@ pub fn write_figures_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a line for each sample of the runs. Of a recording whose samples were not all kept it
-/// writes the bins of the histogram: without a moment, each with its two edges and its count.
+/// Writes a line for each sample of the runs.
+/// If not all samples of a recording were kept, it writes the bins of the histogram. These have no
+/// moment, but their two edges and their count.
 ///
 /// # Errors
-/// Those of the writer.
+///
+/// Fails if the writer does.
 pub fn write_samples_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{KEY},at_ns,low_ns,high_ns,count")?;
     for (run, recording) in recordings(runs) {
@@ -110,10 +113,11 @@ fn ns(time: Option<Nanos>) -> String {
     time.map(|time| time.0.to_string()).unwrap_or_default()
 }
 
-/// Rows of a result's JSON as a table: RFC 4180. `path` leads from list to list, a dot between a
-/// thing and its part; each element of the last list is a row, which begins with the words and
-/// numbers of all that the element is in. What has no such list, or an empty one, is a row by
-/// itself. Columns are called as the path to them.
+/// Returns rows of a result's JSON as a table: RFC 4180.
+/// `path` leads from list to list, with a dot between a thing and its part. Each element of the
+/// last list is a row, which begins with the words and numbers of all that contains the element. An
+/// object without such a list, or with an empty one, is a row by itself. Columns are named by the
+/// path to them.
 pub fn rows_csv(result: &Value, path: &str) -> String {
     let steps: Vec<&str> = path.split('.').collect();
     let mut columns: Vec<String> = Vec::new();
@@ -144,7 +148,8 @@ pub fn rows_csv(result: &Value, path: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The rows of an object: `name` is the path to it, `before` the cells of all that it is in.
+/// Adds the rows of an object.
+/// `name` is the path to it, `before` the cells of everything around it.
 fn add_rows(
     object: &Value,
     name: &str,
@@ -202,8 +207,8 @@ fn joined(path: &str, step: &str) -> String {
     }
 }
 
-/// A field of a table: in quotation marks where it holds what separates, and without what
-/// commands a terminal.
+/// A field of a table.
+/// It is quoted if it holds a separator, and has no characters that command a terminal.
 pub fn quoted(word: &str) -> String {
     let word = clean(word);
     if word.contains([',', '"', '\n', '\r']) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands in the way of real-time work on a machine: for terminals and as JSON.
+//! Obstacles to real-time work on a machine, for terminals and as JSON.
 
 mod page;
 mod trials;
@@ -15,26 +15,26 @@ pub use trials::{Tried, Why, trials_text, tried};
 /// The form's name and version; `docs/schema/doctor-1.json` describes it.
 const SCHEMA: &str = "punctual.doctor/1";
 
-/// How a diagnosis is shown on a terminal.
+/// The form of a diagnosis on a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
-    /// So many columns.
+    /// The number of columns.
     pub width: usize,
     /// With ANSI colours.
     pub colour: bool,
     /// Each thing that is wrong or unknown with its reasons, and what is fine.
     pub all: bool,
-    /// What to do first.
+    /// The first steps to take.
     pub steps: &'a [Step],
-    /// What the machine is for; `None` where nobody said.
+    /// The purpose of the machine; `None` if nobody said.
     pub purpose: Option<Purpose>,
 }
 
-/// How many columns the word before a finding takes.
+/// The width of the word before a finding, in columns.
 const INDENT: usize = "medium  ".len();
 
-/// A summary, and what to do first; then all that is wrong, the heaviest first, what cannot be
-/// told, and the rest; or their names alone.
+/// Describes a diagnosis: a summary and the first steps to take.
+/// Then come all faults, the heaviest first, the unknown, and the rest; or their names alone.
 pub fn doctor_text(diagnosis: &Diagnosis, look: Look<'_>) -> String {
     let mut lines = Lines::new(look.width);
     lines.put(&in_all(diagnosis, look.purpose));
@@ -52,15 +52,15 @@ pub fn doctor_text(diagnosis: &Diagnosis, look: Look<'_>) -> String {
     lines.finish()
 }
 
-/// What a delay means for sound.
+/// The meaning of a delay for sound.
 const AUDIO: &str = "At 48 kHz a period of 128 frames lasts 2.7 ms: a thread that comes 16 ms late \
                      misses six periods in a row, and everybody hears it.";
 
-/// What no command mends.
+/// A limit that no command mends.
 const VIRTUAL: &str = "This is a virtual machine: its host can stop it at any time, and nothing \
                        that is set here changes that.";
 
-/// What is to be known before anything is done.
+/// Returns notes to read before doing anything.
 fn notes(diagnosis: &Diagnosis, purpose: Option<Purpose>) -> Vec<&'static str> {
     let is_virtual = diagnosis
         .wrong()
@@ -101,7 +101,7 @@ fn taken_by(step: &Step, systems: &[System]) -> Option<String> {
 /// After the steps.
 const REBOOT: &str = "Then restart the machine (`sudo reboot`), and run `punctual doctor` again.";
 
-/// What to do first, as commands: they are printed as they are, for pasting.
+/// Prints the first steps as commands: unchanged, for pasting.
 fn first(lines: &mut Lines, steps: &[Step]) {
     if steps.is_empty() {
         return;
@@ -125,7 +125,7 @@ fn first(lines: &mut Lines, steps: &[Step]) {
     }
 }
 
-/// All that is wrong, then all that cannot be told.
+/// Prints all faults, then all unknowns.
 fn findings(lines: &mut Lines, diagnosis: &Diagnosis, colour: bool) {
     for one in diagnosis.wrong() {
         let Verdict::Wrong(found) = &one.verdict else {
@@ -154,7 +154,7 @@ fn findings(lines: &mut Lines, diagnosis: &Diagnosis, colour: bool) {
     }
 }
 
-/// The names of all that is not told above.
+/// Prints the names of everything that is not told above.
 fn names(lines: &mut Lines, diagnosis: &Diagnosis, steps: &[Step]) {
     let is_told = |one: &Finding| {
         let is_its =
@@ -181,7 +181,7 @@ fn names(lines: &mut Lines, diagnosis: &Diagnosis, steps: &[Step]) {
     lines.put("--all says of each what was found, what to do, and who says so.");
 }
 
-/// The weight and the name of a check, then what it wants.
+/// The weight and the name of a check, then its demand.
 fn head(lines: &mut Lines, one: &Finding, colour: bool) {
     let check = one.check;
     let severity = one.severity.name();
@@ -204,7 +204,7 @@ fn field(lines: &mut Lines, name: &str, text: &str) {
     lines.wrap(&clean(text), &first, &rest);
 }
 
-/// What is fine, and what does not apply, with what was found.
+/// Prints passed checks and checks that do not apply, with the findings.
 fn rest(lines: &mut Lines, diagnosis: &Diagnosis) {
     for one in &diagnosis.0 {
         let told = match &one.verdict {
@@ -271,8 +271,8 @@ fn counts(diagnosis: &Diagnosis) -> String {
     )
 }
 
-/// A diagnosis with all that was found, for `purpose`, with what to do first; `skipped` are the
-/// checks that were left out, `trials` what was measured, if that was asked for.
+/// A diagnosis with all findings, for `purpose`, with the first steps to take.
+/// `skipped` are the checks that were left out, `trials` the measurements, if these were asked for.
 pub fn doctor_json(
     diagnosis: &Diagnosis,
     purpose: Option<Purpose>,

@@ -12,17 +12,18 @@ use crate::text::{thousands, wrap};
 /// The form's name and version.
 const SCHEMA: &str = "punctual.extremes/1";
 
-/// How many times as many samples the levels are of.
+/// The levels' numbers of samples, as multiples.
 const TIMES: [u64; 3] = [1, 10, 100];
 
-/// What is told of a recording.
+/// The extremes of a recording.
 #[derive(Clone, Debug)]
 pub struct Extremes<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its recording.
     pub recording: &'a Recording,
-    /// The tail, and the levels of 1, 10 and 100 times as many samples; or why there is none.
+    /// The tail, and the levels of 1, 10 and 100 times as many samples.
+    /// An error says why there is none.
     pub found: Result<(Tail, Vec<ReturnLevel>), NoExtremes>,
 }
 

@@ -35,12 +35,12 @@ pub use time::over_time;
 /// A subject with fewer samples than this is not drawn: the table says all of them.
 const FEWEST: u64 = 20;
 
-/// What a figure shows.
+/// The kind of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Which share of samples was at least so late.
+    /// The share of samples at least so late.
     Distribution,
-    /// How often each latency occurred.
+    /// The frequency of each latency.
     Histogram,
     /// Each sample at its time.
     OverTime,
@@ -50,16 +50,16 @@ pub enum Kind {
     Against,
     /// The worst case of each seed.
     Seeds,
-    /// The middle of each subject's samples, and how far they reach.
+    /// The middle of each subject's samples, and their range.
     Bars,
-    /// How long each execution took.
+    /// The time of each execution.
     Each,
-    /// How many samples fell into the steps of a published histogram.
+    /// The number of samples in each step of a published histogram.
     Counts,
 }
 
 impl Kind {
-    /// What it shows, in words.
+    /// Returns the kind in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Distribution => "Share of samples at least so late",
@@ -75,12 +75,12 @@ impl Kind {
     }
 }
 
-/// What a sign of a figure stands for.
+/// The key to a sign of a figure.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// The sign.
     pub swatch: Markup,
-    /// Whose it is.
+    /// The name of its owner.
     pub text: String,
 }
 
@@ -100,16 +100,16 @@ fn keys(series: &[Series<'_>]) -> Vec<Key> {
     keys.collect()
 }
 
-/// A figure and what is to be said about it.
+/// A figure with its explanations.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What it shows.
+    /// Its kind.
     pub kind: Kind,
-    /// Which measurement it shows.
+    /// The measurement that it shows.
     pub subject: String,
-    /// Whose lines are whose.
+    /// The keys to its lines.
     pub keys: Vec<Key>,
-    /// How to read it, and what it leaves out.
+    /// Instructions for reading it, and omissions.
     pub caption: String,
     /// The `svg` element.
     pub svg: Markup,
@@ -135,16 +135,16 @@ impl Figure {
     }
 }
 
-/// All figures of one probe under one load, those that count first.
+/// All figures of one probe under one load, in order of importance.
 #[derive(Debug)]
 pub struct Group {
-    /// Which probe, under which load.
+    /// The probe and the load.
     pub title: String,
     /// The figures.
     pub figures: Vec<Figure>,
 }
 
-/// All figures for which there are samples, in the order of the matrix's rows.
+/// All figures that have samples, in the order of the matrix's rows.
 pub fn groups(matrix: &Matrix<'_>) -> Vec<Group> {
     let alike = |one: &Measurement, other: &Measurement| {
         (&one.probe, &one.load) == (&other.probe, &other.load)
@@ -189,13 +189,13 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// How many samples there are.
+    /// Counts the samples.
     fn count(&self) -> u64 {
         self.found.iter().map(|one| one.recording.count).sum()
     }
 }
 
-/// Whether there are enough samples for a line of their own.
+/// Returns true if there are enough samples for a line of their own.
 fn is_drawn(series: &Series<'_>) -> bool {
     series.count() >= FEWEST
 }
@@ -224,7 +224,7 @@ fn with_limits((least, most): (f64, f64), bounds: &[Nanos]) -> (f64, f64) {
     })
 }
 
-/// What the caption says of limits.
+/// Returns the caption's sentence about limits.
 fn of_limits(bounds: &[Nanos]) -> Option<String> {
     let told: Vec<String> = bounds.iter().map(ToString::to_string).collect();
     match told.as_slice() {
@@ -237,7 +237,7 @@ fn of_limits(bounds: &[Nanos]) -> Option<String> {
     }
 }
 
-/// What the caption must say of subjects that are not drawn.
+/// Returns the caption's sentence about subjects that are not drawn.
 fn without(matrix: &Matrix<'_>, drawn: &[Series<'_>]) -> Option<String> {
     let columns = matrix.columns.iter().enumerate();
     let absent: Vec<String> = columns

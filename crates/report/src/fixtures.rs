@@ -11,14 +11,14 @@ use punctual_model::{
     Run, Sample, Subject, Tracer,
 };
 
-/// How many samples each timer recording has.
+/// The number of samples of each timer recording.
 pub const SAMPLES: u64 = 2_000;
-/// Why `irq` is unsupported.
+/// The reason why `irq` is unsupported.
 pub const NO_MODULE: &str = "the kernel module `pulse` is not loaded";
-/// Why a run failed.
+/// The reason why a run failed.
 pub const NO_BOOT: &str = "the guest's kernel panicked: <VFS> unable to mount root";
 
-/// What the steps of these runs are planned as.
+/// The plan of these runs' steps.
 pub const PLAN: &str = "seed = 1\n[[step]]\nprobe = \"timer\"\n[[step]]\nprobe = \"timer\"\nload = \
                     \"stress\"\n[[step]]\nprobe = \"hackbench\"\n";
 
@@ -84,7 +84,7 @@ pub fn with_gaps() -> Vec<Run> {
     runs
 }
 
-/// `none` and `rt` with what every other probe tells, in the form in which it tells it.
+/// `none` and `rt` with the findings of every other probe, in the form in which it tells them.
 pub fn all_probes() -> Vec<Run> {
     let mut runs = vec![run("none", 1), run("rt", 1)];
     let answer = |yes, why: &str| Finding::Answer {
@@ -157,7 +157,7 @@ fn told_by_all_probes([each, none]: [Finding; 2], threads: u64) -> Vec<Recording
     ]
 }
 
-/// Whether a subject did as it should.
+/// A verdict on a subject's behaviour.
 pub fn verdict(passed: bool, expected: bool) -> Finding {
     Finding::Verdict { passed, expected }
 }
@@ -175,7 +175,7 @@ pub fn virtual_machine(run: &mut Run) -> &mut VirtualMachine {
     }
 }
 
-/// What a probe recorded under a load, of a variant: these values, one in each period.
+/// A probe's recording under a load, of a variant: these values, one in each period.
 pub fn recording([probe, load, variant]: [&str; 3], values: &[i64]) -> Recording {
     let mut recorder = Recorder::new(values.len());
     for (number, value) in (0..).zip(values) {

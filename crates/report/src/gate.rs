@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether kernels behave as the runs of a baseline did: by digest, and where that differs,
-//! what differs, and whether it is worse.
+//! Compares kernels with the runs of a baseline.
+//! Digests are compared first; where they differ, it tells what differs and if that is worse.
 
 mod figures;
 mod gaps;
@@ -10,6 +10,7 @@ mod made_up;
 mod mends;
 mod page;
 mod side;
+mod standing;
 mod text;
 mod watched;
 
@@ -31,13 +32,13 @@ pub(crate) use side::machine;
 pub use text::{Detail, gate_text, sentence_of, title};
 pub(crate) use text::{arrow, differs, how_sure, longer_functions, named, why_text};
 
-/// The smallest change that matters, as a share of a median, where nobody says another.
+/// The default for the smallest change that matters, as a share of a median.
 pub const TOLERANCE: f64 = 0.01;
 
-/// More seeds are not told one by one.
+/// Above this number, seeds are not listed one by one.
 const MOST_SEEDS: usize = 10;
 
-/// How something stands to its baseline; the worse, the greater.
+/// The standing of something against its baseline; a worse one is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// The same behaviour to the last sample.
@@ -46,7 +47,7 @@ pub enum Standing {
     NotWorse,
     /// Higher, by less than what matters.
     Tolerated,
-    /// It cannot be told.
+    /// No verdict is possible.
     Undecided,
     /// Higher.
     Worse,
@@ -70,26 +71,26 @@ impl Standing {
 pub struct Gate {
     /// The suite's name.
     pub suite: String,
-    /// What the baseline is called.
+    /// The baseline's name.
     pub baseline: String,
     /// One for each subject; never none.
     pub subjects: Vec<Gated>,
     /// The smallest change that matters, as a share of a median.
     pub tolerance: f64,
-    /// The command that does the same again; `None` where nobody knows it.
+    /// The command that does the same again; `None` if it is not known.
     pub again: Option<String>,
     /// The command that decides what further seeds can decide.
     pub decide: Option<String>,
 }
 
 impl Gate {
-    /// Of all subjects: as the worst of them.
+    /// The standing of all subjects: that of the worst of them.
     pub fn standing(&self) -> Standing {
         let all = self.subjects.iter().map(|one| one.standing);
         all.max().unwrap_or(Standing::Undecided)
     }
 
-    /// This look after an earlier one: what that has decided of a figure stands.
+    /// Merges this look with an earlier one. Figures that the earlier one decided keep its verdict.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         let is_decided = |figure: &Judged| figure.standing != Standing::Undecided;
@@ -116,19 +117,19 @@ impl Gate {
         self
     }
 
-    /// The command that decides a row, where it is undecided and further seeds may decide it.
+    /// Returns the command that decides a row, if it is undecided and further seeds may decide it.
     pub fn decides(&self, row: &Row) -> Option<&str> {
         let command = self.decide.as_deref();
         command.filter(|_| row.has_open())
     }
 
-    /// Whether further runs could decide something, be it in a row that got worse already.
+    /// Returns true if further runs could decide something, even in a row that is already worse.
     pub fn has_open(&self) -> bool {
         let rows = self.subjects.iter().flat_map(|one| &one.rows);
         rows.into_iter().any(Row::has_open)
     }
 
-    /// Whether something is undecided that further runs could decide: a gap stays one.
+    /// Returns true if something is undecided that further runs could decide. A gap remains one.
     pub fn needs_runs(&self) -> bool {
         let rows = self.subjects.iter().flat_map(|one| &one.rows);
         rows.into_iter().any(Row::needs_runs)
@@ -140,20 +141,19 @@ impl Gate {
 pub struct Gated {
     /// The subject's name.
     pub subject: String,
-    /// How it stands.
+    /// Its standing.
     pub standing: Standing,
-    /// What was compared: the baseline's side, and this one.
+    /// The sides compared: the baseline's, and this one.
     pub sides: [Side; 2],
     /// Runs with one seed, there and here.
     pub pairs: Vec<Pair>,
-    /// Seeds of the baseline that were not measured: the machine is the same, and so the same
-    /// would come of them.
+    /// Seeds of the baseline that were not measured: the same machine would give the same results.
     pub implied: Vec<u64>,
-    /// Each measurement; where all is unchanged, those only that were not measured.
+    /// Each measurement; if everything is unchanged, only those that were not measured.
     pub rows: Vec<Row>,
-    /// How sure the verdicts are.
+    /// The confidence rule for the verdicts.
     pub rule: Rule,
-    /// What must be known to read it rightly.
+    /// Notes without which it may be misread.
     pub notes: Vec<String>,
     /// The sample that stands for what got worse, or may have, explained here and there.
     pub why: Option<Why>,
@@ -168,7 +168,7 @@ pub struct Pair {
     pub there: String,
     /// The run that is judged.
     pub here: String,
-    /// Whether their digests are equal.
+    /// True if their digests are equal.
     pub is_equal: bool,
 }
 
@@ -177,28 +177,28 @@ pub struct Pair {
 pub struct Row {
     /// The measurement.
     pub row: Measurement,
-    /// How it stands: as the worst of its figures, or undecided where something is missing.
+    /// Its standing: that of its worst figure, or undecided if something is missing.
     pub standing: Standing,
     /// Median, p99 and worst, as far as there are samples for them: the one that leads last.
     pub figures: Vec<Judged>,
-    /// Why it cannot be told, where no figure says so.
+    /// The reason for no verdict, where no figure gives one.
     pub gap: Option<String>,
-    /// Whether that is words of the probe which differ, and nothing that is missing.
+    /// True if the gap is about words of the probe that differ, and nothing is missing.
     pub has_words: bool,
-    /// What differs, by seed.
+    /// The differences, by seed.
     pub differences: Vec<(u64, Difference)>,
-    /// How many samples there are here, of all runs.
+    /// The number of samples here, over all runs.
     pub samples: u64,
 }
 
 impl Row {
-    /// The figure that tells why the row stands as it does: of several the most usual.
+    /// The figure that explains the row's standing; of several, the most usual one.
     pub fn decisive(&self) -> Option<&Judged> {
         let mut figures = self.figures.iter().filter(|figure| figure.counts());
         figures.find(|figure| figure.standing == self.standing)
     }
 
-    /// As the worst of its figures; where something is missing, undecided at least.
+    /// Takes the standing of the worst figure. With something missing, it is undecided at least.
     fn stand(&mut self) {
         let least = match (&self.gap, self.differences.is_empty()) {
             (Some(_), _) => Standing::Undecided,
@@ -210,12 +210,12 @@ impl Row {
         self.standing = figures.fold(least, Standing::max);
     }
 
-    /// Whether further seeds may decide it.
+    /// Returns true if further seeds may decide it.
     fn needs_runs(&self) -> bool {
         self.standing == Standing::Undecided && self.has_open()
     }
 
-    /// Whether further seeds may decide one of its figures.
+    /// Returns true if further seeds may decide one of its figures.
     fn has_open(&self) -> bool {
         let is_open = |figure: &Judged| figure.counts() && figure.standing == Standing::Undecided;
         self.gap.is_none() && self.figures.iter().any(is_open)
@@ -233,10 +233,10 @@ pub struct Why {
     pub there: (Run, Story),
 }
 
-/// By what is judged.
+/// The terms of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// How sure a verdict is to be.
+    /// The confidence that a verdict needs.
     pub rule: Rule,
     /// The smallest change that matters, as a share of a median.
     pub tolerance: f64,
@@ -251,42 +251,44 @@ impl Default for Terms {
     }
 }
 
-/// The rule for each of several subjects that differ from their baselines: all together are
-/// told worse where they are not no more often than its level says.
+/// Returns the rule for each of several subjects that differ from their baselines.
+/// All together give a false verdict of worse no more often than its level says.
 pub fn rule_of_each(subjects: usize) -> Rule {
     Rule::default().share(subjects)
 }
 
-/// Whether each run has the digest of the baseline's with its seed.
+/// Returns true if each run has the digest of the baseline's run with its seed.
 pub fn is_unchanged(there: &[&Run], here: &[&Run]) -> bool {
     let pairs = pairs(there, here);
     !pairs.is_empty() && pairs.len() == here.len() && pairs.iter().all(|pair| pair.is_equal)
 }
 
-/// Whether all runs were made on one machine: then equal digests are equal to the last
-/// instruction, and not to the last sample only.
+/// Returns true if all runs were made on one machine.
+/// Then equal digests mean equality to the last instruction, and not to the last sample only.
 pub fn is_same_machine(there: &[&Run], here: &[&Run]) -> bool {
     let first = there.first();
     let mut all = there.iter().chain(here);
     first.is_some_and(|first| all.all(|one| first.is_made_like(one)))
 }
 
-/// Whether figures tell more than digests do: these differ, or runs were watched on two machines,
-/// where equal samples say nothing of arrivals between them.
+/// Returns true if figures tell more than digests do.
+/// That is so if digests differ. It is also so if runs were watched on two machines, where equal
+/// samples say nothing of arrivals between them.
 pub fn has_figures(there: &[&Run], here: &[&Run]) -> bool {
     let mut all = there.iter().chain(here);
     let is_watched = all.any(|run| !run.arrivals.is_empty());
     !is_unchanged(there, here) || (is_watched && !is_same_machine(there, here))
 }
 
-/// Compares a subject's runs with those of its baseline. `implied` are the seeds of the
-/// baseline of which nothing else can come.
+/// Compares a subject's runs with those of its baseline.
+/// `implied` lists the seeds of the baseline that can have no other result.
 ///
-/// What was not measured on either side is undecided, also where all digests are equal: they
-/// are those of the rest.
+/// Anything not measured on either side is undecided, even if all digests are equal: they are those
+/// of the rest.
 ///
 /// # Errors
-/// Where these runs did not measure the same.
+///
+/// Fails if these runs did not measure the same.
 pub fn gated(
     there: &[&Run],
     here: &[&Run],
@@ -354,7 +356,8 @@ fn pairs(there: &[&Run], here: &[&Run]) -> Vec<Pair> {
     here.iter().filter_map(pair).collect()
 }
 
-/// What differs of a measurement, by seed; of a probe that tells words, which of them do.
+/// Returns the differences of a measurement, by seed.
+/// For a probe that tells words, it also says which of them differ.
 fn differences(
     row: &Measurement,
     own: &Column<'_>,
@@ -387,7 +390,7 @@ fn differences(
 }
 
 impl Gated {
-    /// As the worst of its rows. Where no row is left, equal digests say all there is.
+    /// Takes the standing of the worst row. If no row is left, equal digests say all there is.
     fn stand(&mut self) {
         let is_equal = !self.pairs.is_empty()
             && self.pairs.len() == self.sides[1].runs.len()
@@ -405,8 +408,8 @@ impl Gated {
         };
     }
 
-    /// The number of the row that tells most: of those that got worse the one that did by
-    /// most; else of those that are undecided.
+    /// Returns the number of the row that tells most.
+    /// Of rows that got worse, that is the one that did by most, else one of the undecided.
     pub fn worst(&self) -> Option<usize> {
         if self.standing < Standing::Undecided {
             return None;
@@ -427,8 +430,8 @@ impl Gated {
         by_most.map(|(number, _)| number)
     }
 
-    /// The row and the share of its samples that is worth an explanation: the median where
-    /// that got worse, else p99 or the worst sample.
+    /// Returns the row that is worth an explanation, and the share of its samples.
+    /// The share is that of the median if it got worse, else that of p99 or the worst sample.
     pub fn to_explain(&self) -> Option<(usize, f64)> {
         let number = self.worst()?;
         let figure = self.rows[number].decisive()?;
@@ -437,7 +440,7 @@ impl Gated {
         Some((number, figure.share))
     }
 
-    /// What was found, in one sentence.
+    /// Describes the finding in one sentence.
     pub fn sentence(&self) -> String {
         let numbers = |seeds: &[u64]| {
             if let [first, .., last] = seeds

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings as files for gnuplot: data with their provenance above them, and a script for
-//! each figure.
+//! Recordings as files for gnuplot.
+//! Data have their provenance above them, and each figure has a script.
 
 mod header;
 mod script;
@@ -20,14 +20,14 @@ use crate::text::clean;
 pub struct File {
     /// Its name, without a directory; no two are alike.
     pub name: String,
-    /// What is in it.
+    /// Its contents.
     pub text: String,
 }
 
-/// All files about these runs: for each recording a histogram (`.hist.dat`) and, where samples
-/// were kept, a series (`.series.dat`); for each measurement its subjects' figures
-/// (`.bars.dat`) and a script for each figure (`.gp`), which makes a file of the same name
-/// with `.svg`.
+/// Returns all files about these runs.
+/// For each recording, there is a histogram (`.hist.dat`) and, if samples were kept, a series
+/// (`.series.dat`). For each measurement, there are its subjects' figures (`.bars.dat`) and a
+/// script for each figure (`.gp`), which makes a file of the same name with `.svg`.
 pub fn files(runs: &[Run]) -> Vec<File> {
     let matrix = Matrix::new(runs);
     let mut names = Names::default();
@@ -97,8 +97,8 @@ impl Names {
     }
 }
 
-/// Every value with how often it occurred: exactly where all samples of a signed recording
-/// were kept, else by bin.
+/// Returns every value with its count.
+/// The values are exact if all samples of a signed recording were kept, else they are bins.
 fn histogram(one: &Measured<'_>, row: &Measurement) -> String {
     let recording = one.recording;
     let mut text = header::of(one);
@@ -151,7 +151,7 @@ fn samples(one: &Measured<'_>) -> String {
     text
 }
 
-/// A line for each subject; `-` where there is no figure.
+/// A line for each subject; `-` if there is no figure.
 fn bars(matrix: &Matrix<'_>, row: &Measurement) -> String {
     let mut text = format!("# {}\n", clean(&row.title()));
     text.extend(matrix.runs().map(header::run));

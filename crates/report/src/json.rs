@@ -26,11 +26,12 @@ pub fn runs_json(runs: &[Run], raw: bool) -> Value {
     json!({ "schema": SCHEMA, "runs": runs })
 }
 
-/// Writes the same, the samples one by one: they are never all in memory as JSON. Each sample is
-/// on no line of its own.
+/// Writes the same, the samples one by one: they are never all in memory as JSON.
+/// Samples have no lines of their own.
 ///
 /// # Errors
-/// Those of the writer.
+///
+/// Fails if the writer does.
 pub fn write_runs_json(runs: &[Run], raw: bool, out: &mut dyn io::Write) -> io::Result<()> {
     write!(out, "{{\"schema\":\"{SCHEMA}\",\"runs\":[")?;
     for (run, number) in runs.iter().zip(0..) {
@@ -218,7 +219,7 @@ fn recording_json(run: &Run, recording: &Recording, raw: bool) -> Value {
     value
 }
 
-/// What the kernel's tracer had noted of a sample, with what that tells.
+/// Returns the notes that the kernel's tracer took of a sample, with their story.
 fn capture(run: &Run, recording: &Recording, capture: &Capture) -> Value {
     let mut value = json!(capture);
     value["story"] = match breakdown(run, recording, capture) {
@@ -241,8 +242,8 @@ fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
     Value::Object(Map::from_iter(values))
 }
 
-/// The figures that are known only between two edges, where another program has counted samples
-/// in wide bins, or in none.
+/// Returns the figures that are known only between two edges.
+/// Another program has counted samples in wide bins there, or in none.
 fn between(recording: &Recording, all: &Quantiles) -> Option<Value> {
     let why = recording.distribution_gap()?;
     let edges = |(low, high): (Nanos, Nanos)| [low.0, high.0];
@@ -262,8 +263,8 @@ fn between(recording: &Recording, all: &Quantiles) -> Option<Value> {
     }))
 }
 
-/// The view that accounts for the samples which a late one displaced. A jitter is no lateness:
-/// it is the time since the sample before, which no other one displaces.
+/// Returns the view that accounts for the samples which a late one displaced.
+/// A jitter is no lateness: it is the time since the sample before, which no other one displaces.
 fn corrected(recording: &Recording) -> Value {
     let is_jitter = views::of(&recording.key.probe).shape == Shape::Jitter;
     let interval = recording.interval.filter(|_| !is_jitter);
@@ -366,8 +367,8 @@ mod tests {
         assert!(value["recordings"][1]["corrected"].is_null());
     }
 
-    /// Real runs, and ones with everything that a run can have, against the schema; it names
-    /// each field, so that one that is added here must be added there.
+    /// Checks real runs, and ones with everything that a run can have, against the schema.
+    /// The schema names each field, so that a field added here must be added there.
     #[test]
     fn what_is_printed_is_what_the_schema_describes() {
         let directory = tempfile::tempdir().unwrap();

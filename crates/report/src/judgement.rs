@@ -32,10 +32,10 @@ pub use openmetrics::openmetrics;
 pub use page::judgement_page;
 pub(crate) use page::{stood_in_the_way, verdicts};
 
-/// What stood in the way of the samples that broke limits, by their answers' numbers, from 0.
+/// The stories of the samples that broke limits, by their answers' numbers, from 0.
 pub type Stories = BTreeMap<usize, Story>;
 
-/// How many columns a verdict's word takes.
+/// The columns of a verdict's word.
 const WORD: usize = "undecided".len();
 
 /// Each limit with its answers, and the verdict of all; no line longer than `width`.
@@ -70,7 +70,7 @@ pub fn judgement_text(judgement: &Judgement, stories: &Stories, width: usize) ->
     lines.join("\n") + "\n"
 }
 
-/// What a limit is called.
+/// Returns the title of a limit.
 pub fn title(limit: &Limit) -> String {
     let demand = format!("{}: {}", limit.probe, limit.demand);
     match &limit.name {
@@ -79,7 +79,7 @@ pub fn title(limit: &Limit) -> String {
     }
 }
 
-/// What an answer is about: `rt, stress, cpu0`.
+/// Returns the subject of an answer: `rt, stress, cpu0`.
 pub fn about(answer: &Answer) -> String {
     let parts = [
         answer.subject.clone(),
@@ -104,7 +104,7 @@ fn answer_lines(answer: &Answer, story: Option<&Story>, width: usize) -> Vec<Str
     lines
 }
 
-/// The reason of an answer, what is excluded, and what would decide it.
+/// The reason for an answer, the effect that is excluded, and the evidence that would decide it.
 fn sentences(answer: &Answer) -> Vec<String> {
     let mut told = vec![answer.reason()];
     let excluded = answer.confidence();
@@ -113,7 +113,7 @@ fn sentences(answer: &Answer) -> Vec<String> {
     told
 }
 
-/// The command that tells why the sample was late that broke a limit.
+/// The command that explains the lateness of the sample that broke a limit.
 pub fn explain_command(answer: &Answer) -> Option<String> {
     let broken = answer
         .sample

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What runs look like: tables for terminals, figures, pages, JSON.
+//! The presentation of runs: tables for terminals, figures, pages, JSON.
 //!
-//! Everything here is a pure function of runs. What was not measured is shown as such,
-//! with the reason: never as a blank, never as a zero.
+//! Everything here is a pure function of runs. Gaps in measurement are shown as such, with the
+//! reason: never as a blank, never as a zero.
 #![forbid(unsafe_code)]
 
 pub mod ablate;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A verdict as a mail to a list: short, plain, and with all that it takes to repeat it.
+//! A verdict as a mail to a list: short, plain, and with instructions to repeat it.
 //!
-//! A [`Mail`] holds what is told; its text is made of nothing else. It has [`LINES`] lines of
-//! [`COLUMNS`] columns at most, in ASCII, so that every mailer carries it and no header has to
-//! name an encoding. What does not fit is counted, and a line says where it is.
+//! The text of a [`Mail`] is made of its fields and nothing else. It has [`LINES`] lines of
+//! [`COLUMNS`] columns at most, in ASCII, so that every mailer carries it and no header has to name
+//! an encoding. Cases that do not fit are counted, and a line says where they are.
 
 mod ascii;
 mod chosen;
@@ -24,54 +24,54 @@ pub use of_judgement::mail_of_judgement;
 pub use of_series::mail_of_series;
 pub use repeat::{Again, again};
 
-/// So many lines a mail has at most, its subject among them.
+/// The most lines of a mail, its subject among them.
 pub const LINES: usize = 25;
-/// So many columns a line of it has at most.
+/// The most columns of a line.
 pub const COLUMNS: usize = 72;
 
-/// What stands before the title.
+/// The prefix of the title.
 const SUBJECT: &str = "Subject: ";
-/// How many lines what was compared takes at least, where there is so much to say of it.
+/// The fewest lines for what was compared, if there is so much to say of it.
 const ABOUT_LEAST: usize = 3;
-/// The same at most.
+/// The most lines for it.
 const ABOUT_MOST: usize = 7;
-/// How many lines are left for cases, whatever else there is to say.
+/// The lines reserved for cases, whatever else there is to say.
 const CASES_LEAST: usize = 6;
-/// How many lines a case takes at most, without what is to blame.
+/// The most lines of a case, without the functions to blame.
 const CASE: usize = 3;
 
-/// Where no run was repeated to find a function that is to blame.
+/// The text where no run was repeated to find a function to blame.
 const UNKNOWN: &str = "Nobody looked for the function that is to blame.";
 
-/// What a list is told of a verdict.
+/// A verdict in a mail to a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
-    /// What came of it: `worse`, `fit`.
+    /// The verdict's word: `worse`, `fit`.
     pub verdict: String,
-    /// On what, and by which figure.
+    /// The measurement that it is about, and the deciding figure.
     pub title: String,
-    /// What was compared or judged, the kernels, how many runs, how sure.
+    /// The subjects compared or judged, the kernels, the number of runs, the confidence.
     pub about: String,
     /// One for each verdict, in the order in which they were measured.
     pub cases: Vec<Told>,
-    /// How it is repeated.
+    /// Instructions for repeating it.
     pub again: Again,
-    /// The file in which all cases are, where there is one: `gate.html`.
+    /// The file that has all cases, if there is one: `gate.html`.
     pub page: Option<String>,
 }
 
-/// What a list is told of one case.
+/// One case in a mail to a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// The verdict, on what, and why: `worse: timer, stress, cpu0: median 4.15 → 4.66 µs`.
     pub sentence: String,
-    /// What is to blame: functions, with their lines where these are known.
+    /// The culprits: functions, with their lines where these are known.
     pub blame: Vec<String>,
 }
 
-/// How many cases of each outcome there are: `2 are worse, 1 is undecided`.
+/// Counts the cases of each outcome: `2 are worse, 1 is undecided`.
 pub(crate) fn counts(cases: &[Told], failed: &str, passed: &str) -> String {
     let count = |outcome| cases.iter().filter(|one| one.outcome == outcome).count();
     let parts = [
@@ -116,8 +116,8 @@ impl Mail {
         format!("{SUBJECT}{}", shortened(&title, COLUMNS - SUBJECT.len()))
     }
 
-    /// The cases that fit into so many lines, those first that say most; below them how many
-    /// there are besides.
+    /// Returns the cases that fit into so many lines, the most telling first.
+    /// Below them, it counts the others.
     fn fitting(&self, room: usize) -> Vec<String> {
         let told = self.to_tell();
         let all = Chosen::of(&told, room);
@@ -142,7 +142,7 @@ impl Mail {
         }
     }
 
-    /// What went wrong or is not known; where there is none of it, what is right.
+    /// Returns the cases that went wrong or are not known; all cases if there are none of these.
     fn to_tell(&self) -> Vec<&Told> {
         let order = [Outcome::Fail, Outcome::Undecided, Outcome::Missing];
         let of = |outcome| {
@@ -156,7 +156,7 @@ impl Mail {
         told
     }
 
-    /// How many cases are not told here, of which outcome, and where they are.
+    /// Counts the cases left out, by outcome, and says where they are.
     fn others(&self, told: &[&Told], chosen: &Chosen) -> Vec<String> {
         let left = told.iter().enumerate();
         let left = left.filter(|(at, _)| !chosen.is_told(*at));

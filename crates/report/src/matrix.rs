@@ -15,20 +15,20 @@ use crate::views;
 pub struct Matrix<'a> {
     /// The subjects, in order of first appearance.
     pub columns: Vec<Column<'a>>,
-    /// What was measured, or should have been, in order of first appearance.
+    /// The measurements made, or due, in order of first appearance.
     pub rows: Vec<Measurement>,
     /// The limits that its runs are judged by; figures draw them.
     pub limits: Vec<Limit>,
 }
 
-/// One subject with its runs; several where it ran with several seeds.
+/// One subject with its runs; several runs if it ran with several seeds.
 #[derive(Debug)]
 pub struct Column<'a> {
-    /// What it is called here: the subject's name, with more where names are the same.
+    /// Its name here: the subject's name, with more where names are the same.
     pub name: String,
-    /// What was judged.
+    /// The subject that was judged.
     pub subject: &'a Subject,
-    /// What its time counts; `None` in real time.
+    /// The clock that its time counts by; `None` in real time.
     pub clock: Option<VirtualClock>,
     /// Its runs, in the order given.
     pub runs: Vec<&'a Run>,
@@ -41,13 +41,13 @@ pub struct Measurement {
     pub probe: String,
     /// The load's name.
     pub load: String,
-    /// What tells it from others of the same probe; empty where nothing was recorded.
+    /// The variant that tells it from others of the same probe; empty where nothing was recorded.
     pub variant: String,
-    /// Which of the recordings with these names it is in its run, from 1.
+    /// Its number among the recordings with these names in its run, from 1.
     pub repetition: u32,
 }
 
-/// What one subject has for one measurement.
+/// The results of one subject for one measurement.
 #[derive(Debug)]
 pub enum Availability<'a> {
     /// At least one run recorded something.
@@ -68,7 +68,7 @@ pub enum Availability<'a> {
 pub struct Measured<'a> {
     /// The run.
     pub run: &'a Run,
-    /// What it recorded.
+    /// Its recording.
     pub recording: &'a Recording,
 }
 
@@ -77,7 +77,7 @@ pub struct Measured<'a> {
 pub struct Absent<'a> {
     /// The run.
     pub run: &'a Run,
-    /// What the probe said, if it said anything.
+    /// The reason that the probe gave, if any.
     pub unsupported: Option<&'a Reason>,
 }
 
@@ -112,24 +112,24 @@ impl Measurement {
         }
     }
 
-    /// How it is shown.
+    /// Returns the view that shows it.
     pub fn view(&self) -> &'static View {
         views::of(&self.probe)
     }
 
-    /// Whether a sample is the time that some work took, not how late something was:
-    /// then the middle of the samples counts, not the worst of them.
+    /// Returns true if a sample is the time that some work took, not a lateness.
+    /// Then the middle of the samples counts, not the worst of them.
     pub fn is_throughput(&self) -> bool {
         self.view().shape == Shape::Work
     }
 
-    /// Whether it is one of several that differ by a number only, and so belong together.
+    /// Returns true if it and `other` differ by a number only, and so belong together.
     fn is_step_beside(&self, other: &Self) -> bool {
         self.view().shape == Shape::Steps
             && (&self.probe, &self.load) == (&other.probe, &other.load)
     }
 
-    /// Whether nothing else ran beside it.
+    /// Returns true if nothing else ran beside it.
     pub fn is_idle(&self) -> bool {
         self.load == IDLE
     }
@@ -151,12 +151,12 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// Whether its times are virtual.
+    /// Returns true if its times are virtual.
     pub fn is_virtual(&self) -> bool {
         self.clock.is_some()
     }
 
-    /// How its time is told from that of other columns: `virtual ×2, 4 CPUs`.
+    /// Describes its time so that other columns' time can be told from it: `virtual ×2, 4 CPUs`.
     pub fn time(&self) -> String {
         let Some(clock) = self.clock else {
             return "real".to_owned();
@@ -172,7 +172,7 @@ impl<'a> Column<'a> {
         format!("virtual{rate}{cpus}")
     }
 
-    /// What it has for a measurement.
+    /// Returns its results for a measurement.
     pub fn cell(&self, row: &Measurement) -> Availability<'a> {
         let (mut found, mut absent) = (Vec::new(), Vec::new());
         for run in self.runs.iter().copied() {
@@ -192,7 +192,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// What its runs recorded of a measurement.
+    /// Returns its runs' recordings of a measurement.
     pub fn found(&self, row: &Measurement) -> Vec<Measured<'a>> {
         match self.cell(row) {
             Availability::Measured { found, .. } => found,
@@ -269,14 +269,14 @@ impl<'a> Matrix<'a> {
         bounds
     }
 
-    /// The same; what was measured under load before what was measured idle.
+    /// Does the same, but puts measurements under load before idle ones.
     pub fn loaded_first(runs: &'a [Run]) -> Self {
         let mut matrix = Self::new(runs);
         matrix.rows.sort_by_key(Measurement::is_idle);
         matrix
     }
 
-    /// Whether it holds virtual and real times side by side.
+    /// Returns true if it holds virtual and real times side by side.
     pub fn is_mixed(&self) -> bool {
         let mut columns = self.columns.iter();
         columns.any(|column| column.clock != self.columns[0].clock)
@@ -297,7 +297,7 @@ impl<'a> Matrix<'a> {
         distinct(self.runs().map(|run| run.suite.as_str()))
     }
 
-    /// What the subject of a run is called here.
+    /// Returns the name of a run's subject here.
     pub fn name_of<'b>(&'b self, run: &'b Run) -> &'b str {
         let holds = |column: &&Column<'_>| column.runs.iter().any(|held| std::ptr::eq(*held, run));
         let column = self.columns.iter().find(holds);
@@ -372,13 +372,13 @@ fn name(columns: &[Column<'_>], at: usize) -> String {
     form(&columns[at])
 }
 
-/// How long the turns of several CPUs are.
+/// Describes the length of the turns of several CPUs.
 fn turns(column: &Column<'_>) -> String {
     let turn = column.clock.and_then(|clock| clock.turn_us);
     turn.map_or_else(String::new, |turn| format!("turns of {turn} µs"))
 }
 
-/// What some runs measured, or should have measured, in order of first appearance.
+/// Returns the measurements that some runs made, or should have made, in order of first appearance.
 pub fn rows_of(runs: &[&Run]) -> Vec<Measurement> {
     let recorded = runs.iter().flat_map(|run| &run.recordings);
     let mut rows = distinct(recorded.map(Measurement::of));
@@ -403,8 +403,8 @@ pub fn rows_of(runs: &[&Run]) -> Vec<Measurement> {
     rows
 }
 
-/// Brings steps of the same probe and load together: one subject may have one that the
-/// first lacks, which then comes last.
+/// Brings steps of the same probe and load together.
+/// One subject may have a step that the first lacks, which would otherwise come last.
 fn gather_steps(rows: &mut Vec<Measurement>) {
     let mut gathered: Vec<Measurement> = Vec::with_capacity(rows.len());
     for row in rows.drain(..) {

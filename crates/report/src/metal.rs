@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims of virtual time, held against runs on a real machine: the same way, the other way, or
-//! not told.
+//! Claims of virtual time, held against real runs: the same way, the other way, or undecided.
 
 use std::ptr;
 
@@ -119,8 +118,8 @@ struct Boot<'a> {
     models: Vec<&'static str>,
 }
 
-/// What came of each claim, by runs of its file's suite. Runs in virtual time, and those that did
-/// not finish, do not count.
+/// Judges each claim by runs of its file's suite.
+/// Runs in virtual time, and those that did not finish, do not count.
 pub fn metal(claims: &Claims, runs: &[Run]) -> Metal {
     let is_one = |run: &&Run| !run.is_virtual() && run.state == State::Finished;
     // Runs of other lengths have other worst cases.
@@ -164,8 +163,8 @@ fn figure(claim: &Claim) -> String {
     format!("{}: {}", parts.join(", "), what.statistic.name())
 }
 
-/// How the machines of a matrix were booted, as far as their runs say it. What these are called does
-/// not count: two kernels may have one release.
+/// Groups the runs of a matrix by the way that their machines were booted, as far as they say it.
+/// Names do not count: two kernels may have one release.
 fn boots<'a>(matrix: &'a Matrix<'a>) -> Vec<Boot<'a>> {
     let mut boots: Vec<(_, Vec<&'a Run>)> = Vec::new();
     let runs = matrix.columns.iter().flat_map(|column| &column.runs);
@@ -199,7 +198,7 @@ fn boots<'a>(matrix: &'a Matrix<'a>) -> Vec<Boot<'a>> {
     boots.collect()
 }
 
-/// The name of a run's machine, or as what it was reached.
+/// The name of a run's machine, or the address that it was reached by.
 fn host(run: &Run) -> &str {
     match &run.machine {
         MachineRecord::Host(machine) => machine.ssh.as_ref().unwrap_or(&machine.host),
@@ -207,7 +206,7 @@ fn host(run: &Run) -> &str {
     }
 }
 
-/// The machines that may be of any side that names a preemption model, and so are of none.
+/// Machines that may be of any side that names a preemption model, and so are of none.
 fn unknown(boots: &[Boot<'_>]) -> Vec<String> {
     let of_boot = |boot: &Boot<'_>| {
         let found = boot.first.provenance.as_ref()?;
@@ -225,7 +224,7 @@ fn unknown(boots: &[Boot<'_>]) -> Vec<String> {
     all
 }
 
-/// What a preemption model may be; nothing where it may be any.
+/// Returns the models that a preemption model may be; none if it may be any.
 fn models(preemption: &Preemption) -> Vec<&'static str> {
     match preemption {
         Preemption::Unknown(_) if preemption.is_cooperative() => vec!["none", "voluntary"],
@@ -250,7 +249,7 @@ impl Boot<'_> {
         }
     }
 
-    /// Whether it is the same machine, however many of its CPUs its kernel has.
+    /// Returns true if it is the same machine, however many of its CPUs its kernel has.
     fn is_machine_of(&self, other: &Self) -> bool {
         let fact = |boot: &Self, name: &str| {
             let facts = &boot.first.provenance.as_ref()?.facts;
@@ -264,16 +263,16 @@ impl Boot<'_> {
     }
 }
 
-/// A side of a claim as it was measured.
+/// A side of a claim, as measured.
 struct Sided<'a> {
     boot: &'a Boot<'a>,
     figures: Vec<OfRun<'a>>,
-    /// Why its runs are no whole answer about its kernel.
+    /// The reason why its runs are no whole answer about its kernel.
     gap: Option<String>,
 }
 
 impl<'a> Sided<'a> {
-    /// What a claim is about, run by run, or why there is nothing.
+    /// Returns the figure of a claim, run by run, or the reason why there is none.
     fn of(boot: &'a Boot<'a>, claim: &Claim) -> Result<Self, String> {
         let rows = rows(boot.matrix, &claim.what, None);
         let figures = by_run(&boot.column, &rows, claim.what.statistic).map(independent)?;
@@ -305,8 +304,9 @@ fn sided<'a>(boots: &'a [Boot<'a>], side: &Side, claim: &Claim) -> (Vec<Sided<'a
     (all, troubles)
 }
 
-/// What came of a claim: of all pairs of boots that differ in nothing but its two sides, the one
-/// with the most runs; those of which the judge has no doubt come first.
+/// Judges a claim.
+/// Of all pairs of boots that differ in nothing but its two sides, the one with the most runs
+/// counts. Pairs of which the judge has no doubt come first.
 fn cell(claim: &Claim, boots: &[Boot<'_>]) -> Cell {
     let (of, why_of) = sided(boots, &claim.of, claim);
     let (than, why_than) = sided(boots, &claim.than, claim);
@@ -341,7 +341,7 @@ fn cell(claim: &Claim, boots: &[Boot<'_>]) -> Cell {
     }
 }
 
-/// What is missing of a claim, where a side was measured, or none.
+/// Returns the needs of a claim that lacks one side or both.
 fn untried(claim: &Claim, newest: [Option<&Boot<'_>>; 2], why: Option<String>) -> Cell {
     let (have, needs) = match newest {
         [Some(boot), _] => (Some(boot), vec![&claim.than]),
@@ -355,7 +355,7 @@ fn untried(claim: &Claim, newest: [Option<&Boot<'_>>; 2], why: Option<String>) -
     }
 }
 
-/// Which way it goes beside what is claimed; and why it cannot be told, where that is so.
+/// Returns the sign beside the claim, and the reason if it is undecided.
 fn sign(claim: &Claim, compared: &Comparison) -> (Sign, Option<String>) {
     let is_lower = claim.expects == Way::Lower;
     let effect = Rule::default().effect;
@@ -390,7 +390,7 @@ impl Sign {
 }
 
 impl Cell {
-    /// Whether both sides were measured, and a sign is told.
+    /// Returns true if both sides were measured, and the sign is decided.
     pub fn is_decided(&self) -> bool {
         matches!(self, Self::Told { sign, .. } if *sign != Sign::Undecided)
     }
@@ -434,7 +434,7 @@ impl Cell {
 }
 
 impl Metal {
-    /// How many claims have runs of both sides.
+    /// Counts the claims with runs of both sides.
     fn tried(&self) -> usize {
         let told = |one: &&Tried| matches!(one.cell, Cell::Told { .. });
         self.claims.iter().filter(told).count()
@@ -616,7 +616,7 @@ mod tests {
         );
     }
 
-    /// Two kernels of one release are two, and a CPU less is no other machine.
+    /// Two kernels of one release are two, and one CPU less is no other machine.
     #[test]
     fn what_was_booted_tells_the_sides_apart_and_not_what_it_is_called() {
         let mut all = [

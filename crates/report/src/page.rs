@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page about runs: what they say first, where it comes from last.
+//! The page about runs: their message first, the provenance last.
 
 mod against;
 mod caught;
@@ -26,7 +26,7 @@ use crate::summary::summary;
 use crate::table::{head_line, head_text};
 use crate::text::{counted, unbroken};
 
-/// What must be known of each table of worst cases.
+/// A note that each table of worst cases needs.
 const ONE_DRAW: &str = "A worst case is the worst that was seen: one draw, which the next seed \
     changes.";
 
@@ -38,7 +38,7 @@ pub fn page(runs: &[Run], documents: &[Document]) -> String {
     runs_page(runs, documents).html()
 }
 
-/// The same, before it is text.
+/// The same as a page that is not text yet.
 pub fn runs_page(runs: &[Run], documents: &[Document]) -> Page {
     let matrix = Matrix::loaded_first(runs);
     Page {
@@ -52,7 +52,7 @@ pub fn runs_page(runs: &[Run], documents: &[Document]) -> Page {
     }
 }
 
-/// The worst of the first row of latencies, for the title:
+/// Returns the worst of the first row of latencies, for the title.
 /// `: timer, stress, cpu0: 8.07 µs (rt) to 508 µs (full) at worst`.
 fn worst_of(matrix: &Matrix<'_>) -> String {
     let row = matrix.rows.iter().find(|row| !row.is_throughput());
@@ -80,7 +80,7 @@ pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Compar
     compared_page(runs, documents, comparison).html()
 }
 
-/// The same, before it is text.
+/// The same as a page that is not text yet.
 pub fn compared_page(runs: &[Run], documents: &[Document], comparison: &Comparison) -> Page {
     let matrix = Matrix::loaded_first(runs);
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
@@ -101,7 +101,7 @@ fn lead(runs: &[Run]) -> Markup {
     html! { p.lead { (unbroken(&summary(runs))) } }
 }
 
-/// What verdicts about runs rest on: all that was measured, and where it comes from.
+/// The foundation of verdicts about runs: all measurements, and their provenance.
 pub fn beneath(runs: &[Run], documents: &[Document]) -> Vec<Chapter> {
     chapters(runs, &Matrix::loaded_first(runs), documents)
 }
@@ -172,7 +172,7 @@ pub fn commands(runs: &[Run]) -> Markup {
     html! { pre { (repeat::commands(runs).join("\n")) } }
 }
 
-/// A table; a long one in two, of which that of what was measured idle is folded.
+/// A table. A long one is split in two, and the part measured idle is folded.
 fn tables(mut sheet: Sheet, matrix: &Matrix<'_>) -> Markup {
     let lines: usize = sheet.sections.iter().map(|one| one.lines.len() + 1).sum();
     let groups = matrix.groups();
@@ -215,7 +215,7 @@ fn table(sheet: &Sheet) -> Markup {
     } })
 }
 
-/// A figure of all subjects. On a narrow screen each cell says by itself whose it is.
+/// A figure of all subjects. On a narrow screen each cell names its own subject.
 fn row(line: &Line, columns: &[String]) -> Markup {
     html! { tr.strong[line.strong] {
         th scope="row" { (line.label) }
@@ -239,7 +239,8 @@ fn marks(notes: &[usize]) -> Markup {
     html! { @if !numbers.is_empty() { sup { (numbers.join(",")) } } }
 }
 
-/// A group's first figure and its seeds; those that say more, or it in another way, are folded.
+/// A group's first figure and its seeds.
+/// Figures that say more, or the same in another way, are folded.
 fn group(group: &Group) -> Markup {
     let is_shown = |(at, one): &(usize, &Figure)| *at == 0 || one.kind == Kind::Seeds;
     let figures = group.figures.iter().enumerate();
@@ -266,7 +267,7 @@ fn figure(drawn: &Figure) -> Markup {
     } }
 }
 
-/// How virtual time is to be read.
+/// Explains virtual time.
 const VIRTUAL_TIME: &str = "Virtual time counts instructions. It says how long a code path is, \
     exactly and for everybody alike; it does not say how many microseconds a certain CPU needs \
     for it: caches, memory, firmware and CPUs that the guest does not have are not modelled. Use \

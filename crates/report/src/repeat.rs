@@ -5,9 +5,10 @@ use punctual_model::MachineRecord;
 use punctual_model::machine::HostMachine;
 use punctual_model::run::Run;
 
-/// The commands that repeat these runs: one for all subjects of a suite where all of them were
-/// asked for, else one for each; the seeds of a subject in one. None repeats what was imported;
-/// what an option set up in the guest takes the file that has the option.
+/// Returns the commands that repeat these runs.
+/// There is one for all subjects of a suite if all of them were asked for, else one for each; the
+/// seeds of a subject share one. No command repeats imported runs. Runs with an option's setup in
+/// the guest need the file that has the option.
 pub fn commands(runs: &[Run]) -> Vec<String> {
     let mut groups: Vec<SameCommand> = Vec::new();
     let mut ablations: Vec<String> = Vec::new();
@@ -42,12 +43,12 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
     commands.chain(ablations).collect()
 }
 
-/// Whether commands of an option have run in its guest, which no option of `punctual run` does.
+/// Returns true if commands of an option ran in its guest, which no option of `punctual run` does.
 fn is_set_up(run: &Run) -> bool {
     run.plan.contains(SETUP_UNIT)
 }
 
-/// What the worker counts that waits for such commands, as a plan has it.
+/// The unit of the worker that waits for such commands, as a plan has it.
 const SETUP_UNIT: &str = "unit = \"beats\"";
 
 /// The commands that measure so many further runs of each, with seeds that none of them has.
@@ -112,7 +113,7 @@ fn what(run: &Run) -> String {
     words(&what_words(run))
 }
 
-/// What is measured; a run of an earlier version knows the suite's name only.
+/// Returns the words for what is measured; a run of an earlier version knows only the suite's name.
 pub(crate) fn what_words(run: &Run) -> Vec<String> {
     if run.request.what.is_empty() {
         return vec![run.suite.clone()];
@@ -138,7 +139,7 @@ fn options(run: &Run) -> String {
     words(&option_words(run))
 }
 
-/// How much and how; on which bench, where that is not the usual one.
+/// The options for amount and manner, and for the bench if it is not the usual one.
 pub(crate) fn option_words(run: &Run) -> Vec<String> {
     let mut options = run.request.options.clone();
     match run.clock().map(|clock| clock.ns_per_insn) {
@@ -158,7 +159,7 @@ fn bench(machine: &MachineRecord) -> String {
     }
 }
 
-/// Whether it is a place of labgrid, and not a directory on a machine of that name.
+/// Returns true if it is a place of labgrid, and not a directory on a machine of that name.
 fn is_place(ssh: &str) -> bool {
     let place = ssh.strip_prefix("labgrid:");
     place.is_some_and(|place| !place.starts_with('/'))
@@ -191,7 +192,7 @@ pub(crate) fn seed_words(seeds: &[u64]) -> [String; 2] {
     }
 }
 
-/// A word that a shell takes as it is.
+/// Quotes a word so that a shell takes it unchanged.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -18,7 +18,7 @@ use crate::stats::Stats;
 use crate::text::{counted, list, thousands};
 use punctual_model::probe::Shape;
 
-/// Where the range of the worst case over seeds stands.
+/// The place of the worst case's range over seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
     /// Beside the worst case: `381 µs (355–381)`.
@@ -30,7 +30,7 @@ pub enum Range {
 /// All contents of a table.
 #[derive(Debug)]
 pub struct Sheet {
-    /// What stands above the columns.
+    /// The heads of the columns.
     pub heads: Vec<Head>,
     /// The measurements.
     pub sections: Vec<RowGroup>,
@@ -38,12 +38,12 @@ pub struct Sheet {
     pub notes: Vec<String>,
 }
 
-/// What stands above a column.
+/// The head of a column.
 #[derive(Debug)]
 pub struct Head {
     /// The subject's name.
     pub name: String,
-    /// Which clock its times are of; only where the table holds several.
+    /// The clock of its times; only where the table holds several.
     pub clock: Option<String>,
     /// The footnotes that it refers to.
     pub notes: Vec<usize>,
@@ -52,7 +52,7 @@ pub struct Head {
 /// One measurement's lines.
 #[derive(Debug)]
 pub struct RowGroup {
-    /// What was measured.
+    /// The measurement's title.
     pub title: String,
     /// Its figures, the one that counts first.
     pub lines: Vec<Line>,
@@ -61,29 +61,29 @@ pub struct RowGroup {
 /// One figure of all subjects.
 #[derive(Debug)]
 pub struct Line {
-    /// What figure it is.
+    /// The name of the figure.
     pub label: String,
-    /// Whether it is the one that counts.
+    /// True if it is the one that counts.
     pub strong: bool,
     /// One cell per subject.
     pub cells: Vec<Shown>,
 }
 
-/// What a cell shows.
+/// The contents of a cell.
 #[derive(Debug)]
 pub struct Shown {
     /// The text; never empty.
     pub text: String,
     /// The footnotes that it refers to.
     pub notes: Vec<usize>,
-    /// How it compares with the others of its line.
+    /// Its comparison with the others of its line.
     pub rank: Rank,
 }
 
-/// How a figure compares with the first subject's, run by run: never by the bare number.
+/// The comparison of a figure with the first subject's, run by run: never by the bare number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Nothing is to be said: it is not separated, or the first itself.
+    /// It is not separated, or the first itself: there is nothing to say.
     Plain,
     /// It is lower.
     Lower,
@@ -91,7 +91,7 @@ pub enum Rank {
     Higher,
     /// It is not as it must be.
     Wrong,
-    /// It is no figure, but says why there is none.
+    /// It is no figure, but the reason for none.
     Absent,
 }
 
@@ -124,7 +124,7 @@ impl Sheet {
     }
 }
 
-/// Footnotes, each text once, with all that it is about.
+/// Footnotes, each text once, with all its references.
 #[derive(Default)]
 struct Notes(Vec<(String, Vec<String>)>);
 
@@ -155,7 +155,7 @@ impl Notes {
     }
 }
 
-/// What a subject has for a measurement, or what stands in its place.
+/// A subject's results for a measurement, or a replacement for them.
 struct Entry<'a> {
     column: &'a str,
     found: Vec<Measured<'a>>,
@@ -281,8 +281,8 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
     }
 }
 
-/// Where the figures were measured: on which CPUs, of real time on which machine; and what was
-/// less than it should have been.
+/// Describes the places of measurement: the CPUs, for real time also the machine.
+/// It also tells shortfalls.
 pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
@@ -314,8 +314,8 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     places
 }
 
-/// Which releases of Linux the virtual subjects were, as read back: digests depend on them; and
-/// the preemption model of those whose names do not tell it.
+/// Lists the releases of Linux of the virtual subjects, as read back, since digests depend on them.
+/// It adds the preemption model of subjects whose names do not tell it.
 fn kernels(matrix: &Matrix<'_>) -> Option<String> {
     let columns = matrix.columns.iter().filter(|column| column.is_virtual());
     let pairs = columns.flat_map(|column| {
@@ -339,7 +339,7 @@ fn kernels(matrix: &Matrix<'_>) -> Option<String> {
     (!all.is_empty()).then(|| format!("Linux {}.", all.join("; ")))
 }
 
-/// What times of a host are times of.
+/// Describes the machine that a host's times belong to.
 fn machine(column: &Column<'_>) -> Option<String> {
     let run = column.runs.first().filter(|_| !column.is_virtual())?;
     let read_back = run.provenance.as_ref()?;
@@ -360,7 +360,7 @@ fn machine(column: &Column<'_>) -> Option<String> {
     ))
 }
 
-/// What the tracer `hwlat` found, where it was asked for.
+/// Describes the findings of the tracer `hwlat`, where it was asked for.
 fn longest_gaps(facts: &Facts) -> String {
     let found = |name: &str| match facts.get(name)? {
         Fact::Unknown { unknown } => Some(format!("unknown ({unknown})")),
@@ -384,7 +384,7 @@ fn longest_gaps(facts: &Facts) -> String {
     }
 }
 
-/// What the colours of a table mean; `None` where nothing has one.
+/// Explains the colours of a table; `None` if nothing has one.
 pub fn colour_note(matrix: &Matrix<'_>, sheet: &Sheet) -> Option<String> {
     let lines = sheet.sections.iter().flat_map(|section| &section.lines);
     let mut cells = lines.flat_map(|line| &line.cells);
@@ -399,12 +399,12 @@ pub fn colour_note(matrix: &Matrix<'_>, sheet: &Sheet) -> Option<String> {
     })
 }
 
-/// What a virtual nanosecond is where there are several CPUs.
+/// Explains a virtual nanosecond on several CPUs.
 const SEVERAL_CPUS: &str = "Several CPUs take turns in one clock: while two are busy each runs \
     at half its speed, and what one does takes the other's time. Compare only figures of as many \
     CPUs.";
 
-/// What must stand below a table of these runs; `None` where all times are real.
+/// Returns the note that must stand below a table of these runs; `None` if all times are real.
 pub fn clock_note(matrix: &Matrix<'_>) -> Option<String> {
     let columns = matrix.columns.iter();
     let clocks: BTreeSet<VirtualClock> = columns.filter_map(|column| column.clock).collect();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Forms of JSON, for tests: whether a document has the form that a file of `docs/schema/`
-//! describes, and whether that file is what a type says of itself.
+//! Forms of JSON, for tests.
+//! They check that a document has the form that a file of `docs/schema/` describes, and that the
+//! file is what a type says of itself.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Whether JSON is of a schema's form: `gate-1.json`, and its text.
+/// Checks that JSON is of a schema's form: `gate-1.json`, and its text.
 pub fn check(name: &str, schema: &str, value: &Value) -> Result<(), String> {
     let schema = serde_json::from_str(schema).unwrap();
     let mut compiler = boon::Compiler::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the scope found, as people and programs see it: text, page, JSON, a viewer's trace.
+//! The findings of the scope for people and programs: text, page, JSON, a viewer's trace.
 
 pub mod arrivals;
 pub mod audit;
@@ -17,7 +17,7 @@ use punctual_scope::explain::Explained;
 
 use crate::repeat::quoted;
 
-/// A sample with what stood in its way, or why its run could not be repeated.
+/// A sample with its obstacles, or the reason why its run could not be repeated.
 pub type Story = Result<Explained, String>;
 
 /// A story in one sentence.

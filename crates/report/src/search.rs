@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a search has found: text, page, JSON, and loads and C programs that do it again.
+//! The results of a search: text, page, JSON, and loads and C programs that repeat them.
 
 use punctual_model::Nanos;
 use punctual_search::minimise::{Confirmed, Find, Growth, Order};
@@ -12,12 +12,12 @@ use crate::{figure, shell};
 
 /// The form's name and version; `docs/schema/search-1.json` describes it.
 const SCHEMA: &str = "punctual.search/1";
-/// That of `--program` and `--stressors`; `docs/schema/candidates-1.json` describes it.
+/// The schema of `--program` and `--stressors`; `docs/schema/candidates-1.json` describes it.
 const CANDIDATES_SCHEMA: &str = "punctual.candidates/1";
 /// The file beside the finds that has the user's own kinds of calls.
 pub const GRAMMAR: &str = "grammar.toml";
 
-/// A search, and what its finds came to.
+/// A search, and the results of its finds.
 pub struct Told<'a> {
     /// The search.
     pub search: &'a Search,
@@ -25,11 +25,11 @@ pub struct Told<'a> {
     pub preemption: &'a str,
     /// The finds, each as short as it can be.
     pub finds: &'a [Find],
-    /// Stretches that were in the corpus, and that no guest of its own has shown again.
+    /// Stretches that were in the corpus, but that no guest of its own has shown again.
     pub gone: &'a [Stretch],
-    /// Stretches that it takes no call for: the start and the end of each program show them.
+    /// Stretches that need no call: the start and the end of each program show them.
     pub without_calls: &'a [Stretch],
-    /// Where their loads are; nowhere, where none was written.
+    /// The place of their loads; empty if none was written.
     pub place: &'a str,
     /// The kinds of calls that its programs are made of.
     pub grammar: &'a Grammar,
@@ -114,17 +114,17 @@ enum Candidate<'a> {
     },
 }
 
-/// Candidates of the user's own, or stressors, and what was seen of each.
+/// Candidates of the user's own, or stressors, and the observations of each.
 pub struct Tried<'a> {
-    /// What stands above them.
+    /// The title above them.
     pub title: String,
     /// The names.
     pub names: &'a [String],
-    /// What was seen.
+    /// The observations.
     pub seen: &'a [Seen],
-    /// How many stretches of each are shown.
+    /// The number of stretches shown of each.
     pub top: usize,
-    /// What a run beside each came to, as far as that was asked for.
+    /// The result of a run beside each, as far as one was asked for.
     pub confirmed: &'a [Option<Confirmed>],
 }
 
@@ -132,7 +132,7 @@ fn time(ns: i64) -> String {
     text::time(Nanos(ns), false)
 }
 
-/// What a stretch is, as a sentence has it: `preemption off by posix_lock_inode`.
+/// Names a stretch as a sentence has it: `preemption off by posix_lock_inode`.
 fn cause(stretch: &Stretch) -> String {
     format!("{} by {}", stretch.what, stretch.function)
 }
@@ -141,7 +141,7 @@ fn grows(growth: &[Growth]) -> bool {
     growth.iter().any(|one| one.order.grows())
 }
 
-/// What a run beside a find came to, and with what it grows.
+/// Describes the result of a run beside a find, and what the find grows with.
 fn about(find: &Find) -> Vec<Block> {
     let mut blocks: Vec<Block> = (find.confirmed.iter())
         .map(|one| Block::Para(confirmed(one)))
@@ -201,7 +201,8 @@ impl Told<'_> {
         )
     }
 
-    /// `; and what 2 other searches have found (seeds 3, 4), of 960 programs`; nothing of none.
+    /// `; and what 2 other searches have found (seeds 3, 4), of 960 programs`.
+    /// Empty if there are none.
     fn others_searches(&self) -> String {
         let merged = &self.search.merged;
         if merged.is_empty() {
@@ -271,7 +272,7 @@ impl Told<'_> {
         blocks
     }
 
-    /// What is no find, or that there is none.
+    /// Lists the stretches that are no find, or says that there is no find.
     fn others(&self) -> Vec<Block> {
         let are_tried = !self.gone.is_empty() || !self.without_calls.is_empty();
         let none = if are_tried {
@@ -333,7 +334,7 @@ impl Told<'_> {
         block::text(&self.blocks(), width)
     }
 
-    /// As a page: what grows stands first, as nothing bounds it but the number.
+    /// As a page. Finds that grow stand first, as nothing bounds them but the number.
     pub fn page(&self) -> String {
         let (growing, others): (Vec<&Find>, Vec<&Find>) =
             (self.finds.iter()).partition(|find| grows(&find.growth));
@@ -368,7 +369,7 @@ impl Told<'_> {
         shell::page(&title, &lead, chapters)
     }
 
-    /// What a find is, line by line.
+    /// Describes a find, line by line.
     fn found(&self, find: &Find) -> [String; 2] {
         let asked = &self.search.asked;
         [
@@ -388,7 +389,7 @@ impl Told<'_> {
         ]
     }
 
-    /// A find in C; none where its calls are of another grammar.
+    /// Returns a find in C; `None` if its calls are of another grammar.
     pub fn c(&self, find: &Find) -> Option<String> {
         let program = self.grammar.program(&find.program).ok()?;
         in_c(
@@ -435,7 +436,7 @@ impl Told<'_> {
     }
 }
 
-/// A program in C, with what it is above it; none where the grammar does not know its calls.
+/// Returns a program in C, with a description above it; `None` if the grammar lacks its calls.
 pub fn in_c(
     program: &Program,
     grammar: &Grammar,
@@ -474,7 +475,7 @@ pub fn load(asked: &Asked, program: &str, comment: &str, summary: &str) -> Strin
     )
 }
 
-/// What a run beside a program came to, in a sentence.
+/// Describes the result of a run beside a program, in a sentence.
 fn confirmed(one: &Confirmed) -> String {
     let known = [
         ("the latest sample", one.sampled_ns),
@@ -571,7 +572,7 @@ fn longest(seen: &Seen) -> i64 {
     }
 }
 
-/// What is told of the work: stress-ng's own count, where there is one, or the calls.
+/// Describes the work: stress-ng's own count, if there is one, or the calls.
 fn work(told: &str) -> String {
     let mut operations = told
         .lines()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of kernels, release by release: what each measures, where it changes, and why.
+//! Lines of kernels, release by release: their measurements, changes, and the causes.
 
 mod csv;
 mod json;
@@ -25,16 +25,16 @@ pub use news::{Change, News, Standing, Told, ToldLine};
 pub use page::series_page;
 pub use text::series_text;
 
-/// Which sample of a run stands for it.
+/// The sample of a run that stands for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// The largest.
     Worst,
     /// The middle one: the usual path.
     Median,
-    /// None: the latest of every arrival, as it is foretold.
+    /// No sample: the latest of every arrival, as it is foretold.
     Arrival,
-    /// None: the latest aimed sample.
+    /// No sample: the latest aimed one.
     Reached,
 }
 
@@ -49,7 +49,8 @@ impl Figure {
         }
     }
 
-    /// The share of all samples that are not longer; none where no sample of a run stands for it.
+    /// Returns the share of all samples that are not longer.
+    /// Returns `None` if no sample of a run stands for it.
     pub fn share(self) -> Option<f64> {
         match self {
             Self::Worst => Some(1.0),
@@ -72,7 +73,7 @@ impl Figure {
 /// A line of kernels: its releases, the oldest first.
 #[derive(Debug)]
 pub struct Line {
-    /// What the kernels are called, without versions; boot arguments behind it.
+    /// The kernels' common name, without versions; boot arguments behind it.
     pub name: String,
     /// Each release.
     pub releases: Vec<Release>,
@@ -87,9 +88,9 @@ pub struct Line {
 pub struct LeftOut {
     /// Its kernel.
     pub kernel: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Whether its line has none that is newer.
+    /// True if its line has none that is newer.
     pub is_newest: bool,
 }
 
@@ -106,7 +107,7 @@ pub struct Release {
     pub subject: String,
     /// Its version, as short as tells it from the others of its line: `6.12.43`.
     pub version: String,
-    /// Why runs of it have not finished, if any has not.
+    /// The reasons why runs of it have not finished, if any has not.
     pub gaps: Vec<String>,
 }
 
@@ -115,13 +116,13 @@ pub struct Release {
 pub struct Row {
     /// The measurement.
     pub row: Measurement,
-    /// Which figure of it.
+    /// The figure of the measurement.
     pub figure: Figure,
     /// Of each release the figures of its runs, in the order of their seeds.
     pub values: Vec<Vec<OfRun>>,
-    /// Where it changes.
+    /// The points where it changes.
     pub changes: Vec<ChangePoint>,
-    /// What a change comes from, by the number of the release that is different.
+    /// The causes of changes, by the number of the release that is different.
     pub why: Vec<(usize, Why)>,
 }
 
@@ -152,12 +153,12 @@ pub struct Level {
 }
 
 impl Row {
-    /// What it is called: `timer, stress, cpu0: worst`.
+    /// Returns its title: `timer, stress, cpu0: worst`.
     pub fn title(&self) -> String {
         format!("{}: {}", self.row.title(), self.figure.name())
     }
 
-    /// The levels between its changes; those that no release has a figure of are left out.
+    /// The levels between its changes; those without a figure of any release are left out.
     pub fn levels(&self) -> Vec<Level> {
         let starts = std::iter::once(0).chain(self.changes.iter().map(|one| one.at));
         let ends = self.changes.iter().map(|one| one.at);
@@ -194,8 +195,8 @@ pub fn lines(runs: &[Run], rule: &Rule) -> Vec<Line> {
     names.iter().map(line).collect()
 }
 
-/// The lines of some runs, with what could not be had; a line of which nothing could is one
-/// without releases.
+/// Returns the lines of some runs, with the releases that could not be had.
+/// A line without any release that could be had is one without releases.
 pub fn whole_lines(runs: &[Run], rule: &Rule, left_out: &[LeftOut]) -> Vec<Line> {
     let mut all = lines(runs, rule);
     for one in left_out {
@@ -350,20 +351,21 @@ pub(crate) fn values(column: &Column<'_>, row: &Measurement, figure: Figure) -> 
     found
 }
 
-/// A change that is to be explained.
+/// A change to explain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The number of its row.
     pub row: usize,
     /// The number of the release that is different.
     pub at: usize,
-    /// A sample of that release, and one of the release before: each of the run in which the
-    /// figure is the middle one of the release's.
+    /// A sample of that release, and one of the release before.
+    /// Each is of the run with the release's middle figure.
     pub asked: Asked,
 }
 
-/// The changes of a line that are largest, at most so many; of one probe under one load, one
-/// for each release. Only changes that are asked for, by row and release.
+/// Returns the largest changes of a line, at most so many.
+/// Of one probe under one load, there is one for each release. Only changes that are asked for
+/// count, by row and release.
 pub fn questions(
     line: &Line,
     most: usize,

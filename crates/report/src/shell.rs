@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all pages have in common: one HTML file that needs no network, no script and no other
-//! file; a title, a list of contents, one style for screens, paper, and the dark.
+//! The common parts of all pages: one HTML file that needs no network, script or other file.
+//! It has a title, a list of contents, and one style for screens, paper, and the dark.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -8,16 +8,16 @@ use crate::text::clean_lines;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The style of all pages, between `<style>` and `</style>`: who serves them names its checksum.
+/// The style of all pages, between `<style>` and `</style>`. Servers of pages state its checksum.
 pub fn style() -> &'static str {
     STYLE
 }
 
-/// A page before it is text, so that more can be put into it.
+/// A page that is not text yet, so that more can be put into it.
 pub struct Page {
     /// Its title and first heading.
     pub title: String,
-    /// What it says first.
+    /// The opening.
     pub lead: Markup,
     /// The rest.
     pub chapters: Vec<Chapter>,
@@ -34,7 +34,7 @@ impl Page {
 pub struct Chapter {
     /// Its heading.
     pub title: String,
-    /// What it holds; where it is empty, the page goes without.
+    /// Its contents; if they are empty, the page goes without.
     pub body: Markup,
 }
 
@@ -46,7 +46,7 @@ impl Chapter {
     }
 }
 
-/// A whole page: what it says first, then its chapters.
+/// A whole page: its opening, then its chapters.
 pub fn page(title: &str, lead: &Markup, chapters: Vec<Chapter>) -> String {
     let filled = chapters.into_iter().filter(|one| !one.body.0.is_empty());
     let chapters: Vec<Chapter> = filled.collect();
@@ -81,7 +81,7 @@ pub fn wide(content: &Markup) -> Markup {
     html! { div.wide { (content) } }
 }
 
-/// Something to be opened: its title, and in how many words what is in it.
+/// Something to be opened: its title, and the size of its contents in words.
 pub fn folded(title: &str, size: &str, content: &Markup) -> Markup {
     html! { details { summary { (title) " " span { (size) } } (content) } }
 }

@@ -11,19 +11,20 @@ use crate::matrix::Measured;
 /// The figures of one subject's recordings of one measurement.
 #[derive(Clone, Debug)]
 pub struct Stats {
-    /// How many samples there are, over all seeds.
+    /// The number of samples, over all seeds.
     pub count: u64,
-    /// The mean of all samples, where it is known as closely as a histogram tells a value.
+    /// The mean of all samples, if it is known as closely as a histogram tells a value.
     pub mean: Option<Nanos>,
-    /// The least and the most that it may be: the same, but for files of other programs.
+    /// The least and the most that the mean may be.
+    /// They are the same, but for files of other programs.
     pub mean_between: Option<(Nanos, Nanos)>,
     /// The smallest and the largest sample of all seeds.
     pub extremes: Option<(Nanos, Nanos)>,
     /// Periods in which no sample could be taken.
     pub missed: u64,
-    /// Whether these were counted.
+    /// True if these were counted.
     pub counts_missed: bool,
-    /// Which part of each sample is the taking of its time stamps; the least, where it differs.
+    /// The part of each sample that is the taking of its time stamps; the least, where it differs.
     pub tracing: Option<Nanos>,
     /// Page faults of the measuring threads.
     pub faults: i64,
@@ -31,7 +32,7 @@ pub struct Stats {
     pub overflow: u64,
     /// The worst case of each seed that has samples.
     pub worst_by_seed: Vec<(u64, Nanos)>,
-    /// What is known of every arrival.
+    /// The knowledge of every arrival.
     pub watched: Watched,
     quantiles: Quantiles,
 }
@@ -72,7 +73,7 @@ impl Stats {
         self.extremes.map(|(_, worst)| worst)
     }
 
-    /// How far a sample is from zero at most, to either side.
+    /// Returns the largest distance of a sample from zero, to either side.
     pub fn farthest(&self) -> Option<Nanos> {
         let (low, high) = self.extremes?;
         Some(Nanos(low.0.abs().max(high.0.abs())))
@@ -85,14 +86,14 @@ impl Stats {
         range.filter(|_| self.worst_by_seed.len() > 1)
     }
 
-    /// The value that a share `q` of all samples does not exceed; `None` where there
-    /// are too few samples to tell.
+    /// The value that a share `q` of all samples does not exceed.
+    /// `None` if there are too few samples to tell.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         supports(self.count, q).then(|| self.quantiles.at(q))?
     }
 
-    /// The lowest and the highest value that the same may be: the edges of a bin, where another
-    /// program has counted samples in wide ones.
+    /// Returns the lowest and the highest value that the quantile may be.
+    /// They are the edges of a bin, where another program has counted samples in wide ones.
     pub fn quantile_between(&self, q: f64) -> Option<(Nanos, Nanos)> {
         supports(self.count, q).then(|| self.quantiles.between(q))?
     }

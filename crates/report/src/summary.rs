@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the runs say, in a few plain sentences, and nothing beyond it.
+//! A summary of the runs in a few plain sentences, and nothing beyond it.
 
 mod findings;
 
@@ -16,9 +16,10 @@ use crate::stats::Stats;
 use crate::text::{list, seconds};
 use crate::views;
 
-/// The runs in plain words: the worst case under load, the lowest against the first
-/// subject's (or, where the first has the lowest, against the highest); throughput of
-/// the same two; what is missing.
+/// Describes the runs in plain words.
+/// It tells the worst case under load, the lowest against the first subject's (or, if the first has
+/// the lowest, against the highest). Then it tells the throughput of the same two, and what is
+/// missing.
 pub fn summary(runs: &[Run]) -> String {
     let matrix = Matrix::new(runs);
     let clocks = distinct(matrix.columns.iter().map(|column| column.clock));
@@ -40,7 +41,7 @@ pub fn summary(runs: &[Run]) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// What is so many times the headline's figure is mentioned with it.
+/// A figure so many times the headline's is mentioned with it.
 const FAR: i64 = 5;
 
 /// Subjects whose times may be compared.
@@ -57,7 +58,7 @@ struct SubjectFigure {
     name: String,
     value: Nanos,
     seeds: usize,
-    /// The kernel's version; empty where it is not known.
+    /// The kernel's version; empty if it is not known.
     version: String,
 }
 
@@ -104,8 +105,8 @@ impl SameClock<'_> {
         sentences
     }
 
-    /// The measurement to speak of: of the timer before others, under the load under which the
-    /// worst of all was.
+    /// Chooses the measurement to speak of.
+    /// The timer comes before others, under the load under which the worst of all was.
     fn latency(&self) -> Option<&Measurement> {
         let first = self.spoken_of(|row| !row.is_throughput())?;
         let same = self.rows.iter().filter(|row| row.probe == first.probe);
@@ -179,8 +180,8 @@ impl SameClock<'_> {
         self.columns.iter().enumerate().filter_map(figure).collect()
     }
 
-    /// What another probe found on the subject that is called the lowest, where it is far more:
-    /// the headline must not hide it.
+    /// Describes another probe's far larger figure on the subject that is called the lowest.
+    /// The headline must not hide it.
     fn elsewhere(&self, row: &Measurement, low: &SubjectFigure) -> Option<String> {
         let others = self.rows.iter().filter(|other| {
             other.probe != row.probe && !other.is_throughput() && !other.view().spoken.is_empty()
@@ -195,7 +196,7 @@ impl SameClock<'_> {
         (value > low.value * FAR).then_some(told)
     }
 
-    /// Which subjects lack the measurement spoken of, unless their run says why.
+    /// Names subjects that lack the measurement spoken of, unless their run says why.
     fn unmeasured(&self, row: &Measurement) -> Option<String> {
         let lacks = |column: &&&Column<'_>| {
             column.sampled(row).is_empty()
@@ -219,7 +220,7 @@ impl SameClock<'_> {
     }
 }
 
-/// A list in words, unless it is empty.
+/// Returns a list in words, unless it is empty.
 fn some(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| list(names))
 }
@@ -255,8 +256,9 @@ fn unfinished(column: &Column<'_>) -> Vec<String> {
     .collect()
 }
 
-/// The lowest, and what it is compared with: the first subject, or where that is the lowest, the
-/// highest; of the same kernel version, where there is one.
+/// Returns the lowest, and the one that it is compared with.
+/// That is the first subject, or if that is the lowest, the highest. A subject of the same kernel
+/// version is preferred.
 fn compared(figures: &[SubjectFigure]) -> Option<(SubjectFigure, SubjectFigure)> {
     let lowest = figures.iter().min_by_key(|figure| figure.value)?;
     let others = figures.iter().filter(|one| one.column != lowest.column);
@@ -275,7 +277,7 @@ fn compared(figures: &[SubjectFigure]) -> Option<(SubjectFigure, SubjectFigure)>
     Some((lowest.clone(), (*other?).clone()))
 }
 
-/// How far a subject was from where it should have been, at worst.
+/// Returns the distance of a subject from where it should have been, at worst.
 fn worst_of(row: &Measurement) -> fn(&Stats) -> Option<Nanos> {
     match row.view().shape {
         Shape::Jitter => Stats::farthest,
@@ -336,7 +338,7 @@ fn worst_cases(
     Some(comparison)
 }
 
-/// How the number of seeds is told: once where all subjects have the same, else with each.
+/// Describes the number of seeds: once if all subjects have the same, else with each.
 fn seeds(figures: &[SubjectFigure]) -> (String, impl Fn(&SubjectFigure) -> String) {
     let count = figures.first().map_or(0, |figure| figure.seeds);
     let same = figures.iter().all(|figure| figure.seeds == count);
@@ -370,10 +372,10 @@ fn throughput(
     Some(format!("{subject} took {one} and {other}: {verdict}."))
 }
 
-/// How a ratio is said, as a verb and what follows the number: less than twice, and from there.
+/// Words for a ratio, as a verb and the words after the number: less than twice, and from there.
 type Words = [(&'static str, &'static str); 2];
 
-/// How lower and higher are said of what was measured.
+/// Words for lower and higher, as they suit the measurement.
 struct Sides {
     lower: Words,
     higher: Words,
@@ -388,8 +390,8 @@ const WORK: Sides = Sides {
     higher: [("takes", "% longer"), ("takes", "times as long")],
 };
 
-/// Whether the one is lower or higher than the other, run by run, with its confidence; what
-/// would tell, where that is not told.
+/// States if one is lower or higher than the other, run by run, with its confidence.
+/// If undecided, it names the evidence that would tell.
 fn verdict(
     one: &SubjectFigure,
     other: &SubjectFigure,

@@ -130,7 +130,7 @@ fn widths(sheet: &Sheet) -> Vec<usize> {
     sheet.heads.iter().enumerate().map(column).collect()
 }
 
-/// What stands above a column: one line or two.
+/// Returns the head of a column: one line or two.
 pub fn head_text(head: &Head) -> String {
     let name = &head.name;
     let notes = superscript(&head.notes);

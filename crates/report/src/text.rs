@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How numbers and words are written, and how lines are broken: in terminals and on pages.
+//! The form of numbers and words, and line breaks, in terminals and on pages.
 
 use std::fmt::Write as _;
 
 use punctual_model::units::Nanos;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The width of a terminal about which nothing is known.
+/// The width assumed for an unknown terminal.
 pub const WIDTH: usize = 80;
 
 /// Seconds with three or four digits: `0.301 s`.
@@ -59,7 +59,7 @@ pub fn thousands(count: u64) -> String {
     format!("{},{:03}", thousands(count / 1_000), count % 1_000)
 }
 
-/// `4.15 → 4.66 µs`: a time before and after; a unit that both have stands once.
+/// `4.15 → 4.66 µs`: a time before and after; a unit that both share is written once.
 pub fn arrow(there: Nanos, here: Nanos) -> String {
     let (there, here) = (there.to_string(), here.to_string());
     match (there.split_once(' '), here.split_once(' ')) {
@@ -80,7 +80,7 @@ pub fn exact(time: Nanos) -> String {
     format!("{sign}{}", thousands(time.0.unsigned_abs()))
 }
 
-/// How many times one time is another: `2.41×`; far below one, as a fraction: `1/107`.
+/// The ratio of two times: `2.41×`; far below one, as a fraction: `1/107`.
 pub fn times(ratio: f64) -> String {
     if ratio > 0.0 && ratio < 0.1 {
         format!("1/{:.0}", 1.0 / ratio)
@@ -98,8 +98,8 @@ pub fn list(words: &[String]) -> String {
     }
 }
 
-/// Whether a character is none to be seen, but has a terminal or a page do things: a control
-/// character, or one that changes the direction in which the text around it is written.
+/// Returns true if a character is not visible, but makes a terminal or a page do things.
+/// That is a control character, or one that changes the direction of the text around it.
 pub fn is_command(c: char) -> bool {
     let turns = matches!(
         c,
@@ -109,18 +109,18 @@ pub fn is_command(c: char) -> bool {
     c.is_control() || turns || breaks
 }
 
-/// Text of foreign origin on one line, without what [commands](is_command).
+/// Text of foreign origin on one line, without characters that [command](is_command).
 pub fn clean(text: &str) -> String {
     text.replace(is_command, " ")
 }
 
-/// A text of several lines, with tabs, in which nothing else [commands](is_command): whoever has
-/// written parts of it.
+/// A text of several lines, with tabs, but no other characters that [command](is_command).
+/// Anyone may have written parts of it.
 pub fn clean_lines(text: &str) -> String {
     text.replace(|c| is_command(c) && c != '\n' && c != '\t', " ")
 }
 
-/// JSON that says the same, in which what [commands](is_command) is escaped.
+/// The same JSON with characters that [command](is_command) escaped.
 pub fn clean_json(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
@@ -137,8 +137,8 @@ pub fn clean_json(text: &str) -> String {
     clean
 }
 
-/// Text of at most `width` columns, with a sign where something was cut out of its
-/// middle: names of kernels that are alike differ at the end.
+/// Text of at most `width` columns, with a sign for the part cut out of its middle.
+/// Names of similar kernels differ at the end.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -151,8 +151,8 @@ pub fn cut(text: &str, width: usize) -> String {
     format!("{start}…{}", end.collect::<String>())
 }
 
-/// Names of at most `width` columns each. Where one is too wide, all go without the words with
-/// which they all begin: what is left tells them apart.
+/// Names of at most `width` columns each.
+/// If one is too wide, all lose the words with which they all begin: the rest tells them apart.
 pub fn short_names<T: AsRef<str>>(names: &[T], width: usize) -> Vec<String> {
     let names: Vec<String> = names.iter().map(|name| clean(name.as_ref())).collect();
     if names.iter().all(|name| name.width() <= width) {
@@ -175,7 +175,7 @@ pub fn short_names<T: AsRef<str>>(names: &[T], width: usize) -> Vec<String> {
     short.collect()
 }
 
-/// How many bytes of a text fit into `width` columns.
+/// Counts the bytes of a text that fit into `width` columns.
 fn fitting(text: &str, width: usize) -> usize {
     let mut used = 0;
     let mut chars = text.char_indices();
@@ -193,28 +193,28 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// None yet.
+    /// Creates a list without lines.
     pub fn new(width: usize) -> Self {
         let lines = Vec::new();
         Self { width, lines }
     }
 
-    /// Text; what does not fit goes on in further lines, each two columns in.
+    /// Adds text. The part that does not fit continues on further lines, each two columns in.
     pub fn put(&mut self, text: &str) {
         self.wrap(text, "", "  ");
     }
 
-    /// Text that begins with `first`, its further lines with `rest`.
+    /// Adds text that begins with `first`, its further lines with `rest`.
     pub fn wrap(&mut self, text: &str, first: &str, rest: &str) {
         self.lines.extend(wrap(text, first, rest, self.width));
     }
 
-    /// A line as it is; an empty one parts what is above from what is below.
+    /// Adds a line unchanged. An empty one separates the lines above from those below.
     pub fn line(&mut self, line: impl Into<String>) {
         self.lines.push(line.into());
     }
 
-    /// All of it; nothing where there is no line.
+    /// Returns all lines; empty if there are none.
     pub fn finish(self) -> String {
         let lines = self.lines.iter().map(|line| format!("{line}\n"));
         lines.collect()

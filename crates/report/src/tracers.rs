@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's tracers cost, and whether they are right: beside what the scope saw of the
-//! very same samples.
+//! Costs and accuracy of the kernel's tracers, beside the scope's view of the very same samples.
 
 mod json;
 mod text;
@@ -12,7 +11,7 @@ pub use self::json::{TRACERS_SCHEMA, tracers_json};
 pub use self::text::tracers_text;
 use crate::scope::Story;
 
-/// The stages of a sample of `timer`, of which the cost is told.
+/// The stages of a sample of `timer` whose cost is told.
 const STAGES: [PathStage; 5] = [
     PathStage::Interrupt,
     PathStage::Handler,
@@ -28,9 +27,9 @@ pub struct Traced {
     pub run: Run,
     /// The tracer that was asked for.
     pub tracer: Option<Tracer>,
-    /// Why it did not run, if it did not.
+    /// The reason why it did not run, if it did not.
     pub absent: Option<String>,
-    /// What the scope saw of some of its samples, evenly apart.
+    /// The scope's stories of some of its samples, evenly apart.
     pub followed: Vec<Story>,
     /// The samples that were caught.
     pub told: Vec<Told>,
@@ -41,20 +40,20 @@ pub struct Traced {
 pub struct Told {
     /// Its number.
     pub seq: u64,
-    /// What the scope saw.
+    /// The scope's story.
     pub truth: Story,
-    /// What the tracer says, or why it says nothing.
+    /// The tracer's story, or the reason for none.
     pub tracer: Result<Breakdown, String>,
 }
 
-/// How far a tracer agrees with the scope.
+/// The degree of agreement between a tracer and the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Agreement {
     /// The same function is named, or both say that nothing stood in the way.
     Function,
-    /// The same kind of cause, of another function or of none.
+    /// The same kind of cause, with another function or none.
     Kind,
-    /// The scope saw that it was the tracer itself that took most of the time.
+    /// The scope saw that the tracer itself took most of the time.
     Itself,
     /// Something else.
     Other,
@@ -83,7 +82,7 @@ impl Agreement {
 }
 
 impl Told {
-    /// How far the tracer is right; `None` where the scope has no story.
+    /// Returns the agreement of the tracer with the scope; `None` if the scope has no story.
     fn agreement(&self) -> Option<Agreement> {
         let truth = self.truth.as_ref().ok()?.breakdown.as_ref().ok()?;
         let Ok(tracer) = &self.tracer else {
@@ -100,7 +99,7 @@ impl Told {
     }
 }
 
-/// Whether a part is the work of a tracer.
+/// Returns true if a part is the work of a tracer.
 fn is_tracing(part: &Part) -> bool {
     let words = [
         "trace",
@@ -138,7 +137,7 @@ fn agreement(truth: &Part, tracer: &Part) -> Agreement {
     }
 }
 
-/// Whether a tracer that knows no more than threads blames the one that had the CPU.
+/// Returns true if a tracer that knows no more than threads blames the one that had the CPU.
 fn blames_thread(truth: &Part, tracer: &Part) -> bool {
     let comm = |part: &Part| {
         let end = part.thread.find([' ', '-']).unwrap_or(part.thread.len());
@@ -149,7 +148,7 @@ fn blames_thread(truth: &Part, tracer: &Part) -> bool {
     tracer.cause == Cause::OtherThread && (may_be || comm(truth) == comm(tracer))
 }
 
-/// Causes between which a tracer cannot tell, made one.
+/// Causes that a tracer cannot tell apart, made one.
 fn kind(cause: Cause) -> &'static str {
     match cause {
         Cause::Lock | Cause::PreemptOff | Cause::NotPreemptible => "not preemptible",
@@ -199,7 +198,7 @@ impl Group<'_> {
         self.runs.iter().flat_map(|one| &one.told)
     }
 
-    /// How many of its samples the tracer tells so.
+    /// Counts the samples with this agreement.
     fn count(&self, wanted: Agreement) -> usize {
         let own = self.told().filter(|one| one.agreement() == Some(wanted));
         own.count()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What others have measured, repeated here: equal, different, or not to be told.
+//! Measurements of others, repeated here: equal, different, or undecided.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::gate::differs;
 use crate::text::{Lines, clean, counted, list};
 
-/// What came of repeating the runs in a file.
+/// The result of repeating the runs in a file.
 #[derive(Debug)]
 pub struct Verification {
     /// The file's name.
@@ -22,14 +22,14 @@ pub struct Verification {
     pub claims: Vec<Claim>,
 }
 
-/// A run that somebody else has measured, and what came of it here.
+/// A run that somebody else has measured, and the outcome of its repeat here.
 #[derive(Debug)]
 pub struct Claim {
     /// Its id in the file.
     pub run: String,
     /// Its suite's name.
     pub suite: String,
-    /// What was judged.
+    /// The subject that was judged.
     pub subject: String,
     /// The seed.
     pub seed: u64,
@@ -37,15 +37,15 @@ pub struct Claim {
     pub digest: Option<String>,
     /// The run here, and its digest.
     pub here: Option<(String, Option<String>)>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it cannot be told, where it cannot.
+    /// The reason why it is undecided, if it is.
     pub why: Option<String>,
-    /// What is not as it was there.
+    /// Circumstances that differ from those there.
     pub changes: Vec<Change>,
     /// Figures that a verdict reads and the digest does not cover, where they differ.
     pub figures: Vec<Change>,
-    /// The recordings that differ, each with how.
+    /// The recordings that differ, each with the difference.
     pub differences: Vec<Differing>,
 }
 
@@ -54,31 +54,31 @@ pub struct Claim {
 pub struct Differing {
     /// `probe / load / variant`.
     pub recording: String,
-    /// How; `None` where it is on one side only.
+    /// The difference; `None` if the recording is on one side only.
     pub how: Option<Difference>,
-    /// Which side has it, where only one has.
+    /// The side that has it, if only one does.
     pub only: Option<&'static str>,
 }
 
-/// Something that is not as it was.
+/// A circumstance that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What.
+    /// The name of what has changed.
     pub what: String,
-    /// As it was there.
+    /// The state there.
     pub then: String,
-    /// As it is here.
+    /// The state here.
     pub now: String,
 }
 
-/// What came of repeating a run; the worse, the greater.
+/// The outcome of repeating a run; a worse one is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// The same digest: the same behaviour to the last sample.
     Equal,
-    /// It could not be repeated, or only on another machine, where it was another.
+    /// It could not be repeated, or only on a different machine, with a different result.
     Undecided,
-    /// The very machine gives another digest.
+    /// The very same machine gives another digest.
     Differs,
 }
 
@@ -106,15 +106,15 @@ impl Verification {
         all.max().unwrap_or(Outcome::Undecided)
     }
 
-    /// How many came out so.
+    /// Counts the runs with this outcome.
     fn count(&self, outcome: Outcome) -> usize {
         let claims = self.claims.iter();
         claims.filter(|claim| claim.outcome == outcome).count()
     }
 }
 
-/// What came of a run: its repeat here with what had changed, or why there is none. `misnamed`
-/// is why nobody here knows that its kernel is the one whose name it has.
+/// Judges a run by its repeat here and the changes, or by the reason why there is none.
+/// `misnamed` is the reason why nobody here knows that its kernel is the one whose name it has.
 pub fn claim(
     there: &Run,
     here: Result<(&Run, Vec<Change>), String>,
@@ -180,8 +180,8 @@ pub fn claim(
     claim
 }
 
-/// The steps that were not measured on either side, where the rest is equal; `None` where all
-/// was measured.
+/// Describes the steps that were not measured on either side, where the rest is equal.
+/// Returns `None` if everything was measured.
 fn unmeasured(there: &Run, here: &Run) -> Option<String> {
     let of = |run: &Run, where_: &str| -> Vec<String> {
         let absent = run.unsupported.iter();
@@ -200,7 +200,7 @@ fn unmeasured(there: &Run, here: &Run) -> Option<String> {
     (!all.is_empty()).then_some(told)
 }
 
-/// What a verdict reads and the digest does not cover, where it is not the same.
+/// Lists differing figures that a verdict reads and the digest does not cover.
 fn figures(there: &Run, here: &Run) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut differ = |title: &str, figure: &str, then: String, now: String| {
@@ -237,7 +237,7 @@ fn figures(there: &Run, here: &Run) -> Vec<Change> {
     changes
 }
 
-/// What a run says of its kernel: as whoever prepared it has it, and as the kernel itself had it.
+/// Returns a run's statements on its kernel, both by whoever prepared it and by the kernel itself.
 fn read_back(run: &Run) -> [(&'static str, String); 5] {
     let none = || "none".to_owned();
     let found = |of: fn(&Provenance) -> String| run.provenance.as_ref().map_or_else(none, of);
@@ -252,7 +252,7 @@ fn read_back(run: &Run) -> [(&'static str, String); 5] {
     ]
 }
 
-/// What was read back besides, but for the target: the initramfs tells that of another.
+/// Returns further facts read back, except the target: the initramfs tells that of another.
 fn facts(run: &Run) -> Facts {
     let found = run.provenance.as_ref();
     let mut facts = found.map_or_else(Facts::default, |found| found.facts.clone());
@@ -337,7 +337,7 @@ fn differences(there: &Run, here: &Run) -> Vec<Differing> {
     found
 }
 
-/// Each run with what came of it, and all in one line; no line longer than `width`.
+/// Each run with its outcome, and all in one line; no line longer than `width`.
 pub fn verification_text(verification: &Verification, width: usize) -> String {
     let mut lines = Lines::new(width);
     for claim in &verification.claims {
@@ -351,7 +351,7 @@ pub fn verification_text(verification: &Verification, width: usize) -> String {
     lines.finish()
 }
 
-/// What is to be said of a run, each with its depth.
+/// Returns the statements on a run, each with its depth.
 fn told(claim: &Claim) -> Vec<(usize, String)> {
     let short = |digest: &Option<String>| {
         let digest = digest.as_deref().unwrap_or("none");

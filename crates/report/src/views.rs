@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How recordings are shown, by what their probes say of it. A finding that is missing is
-//! `unknown`, never a pass.
+//! The presentation of recordings, by what their probes say of it.
+//! A finding that is missing is `unknown`, never a pass.
 
 use punctual_agent::probes;
 use punctual_model::probe::{FindingView, Form, Shape, View};
@@ -14,7 +14,7 @@ pub fn of(probe: &str) -> &'static View {
     probes::info(probe).map_or(&ANY, |info| &info.view)
 }
 
-/// Whether the worst of a probe's samples is what counts, and not the middle of them.
+/// Returns true if the worst of a probe's samples counts, and not the middle of them.
 pub fn counts_by_worst(probe: &str) -> bool {
     of(probe).shape == Shape::Latency
 }
@@ -25,21 +25,21 @@ pub fn rank(probe: &str) -> usize {
     place.unwrap_or(probes::INFOS.len())
 }
 
-/// What a finding says.
+/// The text of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FindingText {
     /// A word or a number; never empty.
     pub text: String,
-    /// More of it, which is too long for a table.
+    /// Further text, too long for a table.
     pub more: Option<String>,
-    /// What is to be thought of it.
+    /// The judgement on it.
     pub tone: Tone,
 }
 
-/// What is to be thought of a finding.
+/// The judgement on a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// It is as it is.
+    /// It is neutral.
     Plain,
     /// It is not as it must be.
     Wrong,
@@ -72,7 +72,7 @@ impl FindingText {
     }
 }
 
-/// What a recording's findings say of one that is shown.
+/// Returns the text of a shown finding, from a recording's findings.
 pub fn told(view: &FindingView, findings: &Findings) -> FindingText {
     match (findings.get(view.key), view.form) {
         (Some(Finding::Absent(reason)), _) => FindingText::unknown(Some(&reason.to_string())),
@@ -85,7 +85,7 @@ pub fn told(view: &FindingView, findings: &Findings) -> FindingText {
     }
 }
 
-/// A finding as it is, rounded for a reader.
+/// Returns a finding unjudged, rounded for a reader.
 fn shown(value: &Finding) -> FindingText {
     match value {
         Finding::Count(count) => FindingText::plain(count.to_string()),

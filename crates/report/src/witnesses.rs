@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who has repeated the runs of a file, and what came of it there.
+//! Witnesses who repeated the runs of a file, and their results.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ pub struct Witnesses {
     pub file: String,
     /// Its runs, each with its digest, as far as it has one.
     pub runs: Vec<(String, Option<String>)>,
-    /// What was signed, in the order in which it was added.
+    /// The signed sightings, in the order in which they were added.
     pub all: Vec<Sighting>,
 }
 
-/// What one of them has signed.
+/// The signed sighting of one witness.
 #[derive(Debug)]
 pub struct Sighting {
-    /// Whose key that is, where somebody said so.
+    /// The name of the key's owner, if somebody gave it.
     pub name: Option<String>,
-    /// The key, where nobody did.
+    /// The key, if nobody gave a name.
     pub key: Option<String>,
-    /// Why it counts for nothing: forged, or of another file.
+    /// The reason why it counts for nothing: forged, or of another file.
     pub refused: Option<String>,
-    /// When, in UTC.
+    /// The time, in UTC.
     pub when: String,
     /// The version of Punctual there.
     pub punctual: String,
@@ -41,7 +41,7 @@ pub struct Sighting {
 pub struct Seen {
     /// Its id in the file.
     pub run: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// The digest there.
     pub digest: Option<String>,
@@ -52,7 +52,7 @@ pub struct Seen {
 }
 
 impl Witnesses {
-    /// Equal where each run was seen equal by somebody with a name, and nobody says otherwise.
+    /// Equal if each run was seen equal by somebody with a name, and nobody says otherwise.
     pub fn outcome(&self) -> Outcome {
         let is_against = |one: &Sighting| {
             one.refused.is_some()
@@ -76,7 +76,8 @@ impl Witnesses {
         Outcome::Equal
     }
 
-    /// What came of a run there; what says equal, and has another digest than the file, is not.
+    /// Returns the outcome of a run there.
+    /// An equal one whose digest is not the file's counts as different.
     fn of(&self, seen: &Seen) -> Outcome {
         let own = self.runs.iter().find(|(id, _)| *id == seen.run);
         let is_own = own.is_some_and(|(_, digest)| digest.is_some() && *digest == seen.digest);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns: kernels × boot arguments × suites × CPUs × loads × seeds, as a file.
 //!
-//! A file expands into [`Setting`]s, each a suite with its subjects and seeds, and these into
-//! runs that are what `punctual run` would have made: what the store holds of them is not
-//! measured again.
+//! A file expands into [`Setting`]s, each a suite with its subjects and seeds, and these into the
+//! runs that `punctual run` would make. Runs that the store already has are not measured again.
 
 mod file;
 pub mod slurm;
@@ -26,40 +25,40 @@ use crate::{Error, Job, loads, preemption, suites};
 pub use file::load;
 pub(crate) use file::parse;
 
-/// More runs than this are a mistake in typing.
+/// The most runs of a campaign: more are a typing mistake.
 pub const RUNS_MOST: usize = 1_000_000;
 
-/// What a file asks for.
+/// The request in a campaign file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Campaign {
-    /// Its name: the file's, where it says none.
+    /// Its name; the name of the file if it gives none.
     pub name: String,
-    /// One line that says what it is for.
+    /// One line that states its purpose.
     pub summary: String,
-    /// Each suite with its subjects, once for each number of CPUs and each load.
+    /// The suites with their subjects, one setting for each number of CPUs and each load.
     pub settings: Vec<Setting>,
-    /// What is demanded of the subjects.
+    /// The limits that the subjects must meet.
     pub limits: Vec<Limit>,
-    /// For how long runs are begun.
+    /// The time during which new runs are begun.
     pub budget: Option<Duration>,
-    /// What is left out, with the reasons.
+    /// The parts that are left out, with the reasons.
     pub left_out: Vec<String>,
 }
 
 /// A suite with its subjects and seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// What tells it from the others: `demo`, `demo, load storm, 4 CPUs`.
+    /// The name that tells it from the others: `demo`, `demo, load storm, 4 CPUs`.
     pub name: String,
     /// The suite, as it is measured.
     pub suite: Suite,
-    /// The words that ask `punctual run` for it.
+    /// The words that ask `punctual run` for the suite.
     pub what: Vec<String>,
-    /// Further options of it: `--memory 1024`.
+    /// Further options of `punctual run`: `--memory 1024`.
     pub options: Vec<String>,
-    /// What is judged.
+    /// The subjects to measure.
     pub subjects: Vec<Chosen>,
-    /// One run of each subject for each of these.
+    /// The seeds; each subject has one run for each of them.
     pub seeds: Vec<u64>,
 }
 
@@ -68,30 +67,30 @@ pub struct Setting {
 pub struct Chosen {
     /// The subject.
     pub spec: SubjectSpec,
-    /// `--kernel debian-6.12 --boot preempt=full`.
+    /// The words, such as `--kernel debian-6.12 --boot preempt=full`.
     pub words: Vec<String>,
 }
 
-/// One run of a campaign, by its numbers there.
+/// A run of a campaign, by its numbers there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The setting's.
+    /// The number of the setting.
     pub setting: usize,
-    /// The subject's, in its setting.
+    /// The number of the subject in its setting.
     pub subject: usize,
     /// The seed.
     pub seed: u64,
 }
 
 impl Campaign {
-    /// How many runs it asks for.
+    /// The number of runs that it asks for.
     pub fn size(&self) -> usize {
         let runs = |one: &Setting| one.subjects.len() * one.seeds.len();
         self.settings.iter().map(runs).sum()
     }
 
-    /// All runs, breadth first: where a budget ends it, each subject has as many seeds as the
-    /// others.
+    /// All runs, breadth first: if a budget ends the campaign, each subject has as many seeds as
+    /// the others.
     pub fn places(&self) -> Vec<Place> {
         let most = self.settings.iter().map(|one| one.seeds.len()).max();
         let mut places = Vec::new();
@@ -110,8 +109,8 @@ impl Campaign {
         places
     }
 
-    /// Leaves out the subjects whose kernel does not offer what they are booted with, and says
-    /// so. Kernels that are not in the cache are fetched.
+    /// Leaves out the subjects whose kernel does not offer the preemption model in their boot
+    /// arguments, and reports them. Fetches kernels that are not in the cache.
     pub fn leave_out_impossible(
         &mut self,
         catalog: &Catalog,
@@ -147,7 +146,7 @@ impl Setting {
         self.subjects.iter().map(|one| one.spec.clone()).collect()
     }
 
-    /// What its guests get.
+    /// The equipment that its guests get.
     pub fn equipment(&self, say: &mut dyn FnMut(&str)) -> Result<Equipment, Error> {
         Equipment::of(&self.suite, &loads::of(&self.suite)?, say)
     }
@@ -166,14 +165,15 @@ impl Setting {
 pub struct Ready<'a> {
     /// The campaign.
     pub campaign: &'a Campaign,
-    /// For each setting, its subjects.
+    /// The subjects of each setting.
     systems: Vec<Vec<PreparedSystem>>,
-    /// For each setting, its plan with one seed, but for what a system lacks.
+    /// The plan of each setting with one seed, regardless of modules that a system lacks.
     plans: Vec<Plan>,
 }
 
 impl<'a> Ready<'a> {
-    /// Makes all subjects ready: `build` does for a setting what [`Builder::build`] does.
+    /// Makes all subjects ready: `build` does for a setting what [`Builder::build`] does for a
+    /// suite.
     pub fn new(
         campaign: &'a Campaign,
         build: &mut dyn FnMut(&Setting) -> Result<Vec<PreparedSystem>, Error>,
@@ -194,7 +194,7 @@ impl<'a> Ready<'a> {
         })
     }
 
-    /// The job of a run; its group is the number that it is given.
+    /// The job of a run, with `group` as its group.
     pub fn job(&self, place: Place, group: usize) -> Job<'_> {
         let setting = &self.campaign.settings[place.setting];
         let system = &self.systems[place.setting][place.subject];
@@ -212,7 +212,7 @@ impl<'a> Ready<'a> {
         }
     }
 
-    /// What it asks for, for the store.
+    /// The request, for the store.
     pub fn asked(&self) -> Asked {
         let campaign = self.campaign;
         let setting = |one: &Setting| asked::Setting {
@@ -239,18 +239,18 @@ impl<'a> Ready<'a> {
         places.iter().map(planned).collect()
     }
 
-    /// The run of the store that is this one, if it has one.
+    /// The id of the equal run in the store, if there is one.
     pub fn known(&self, place: Place, store: &Store) -> Result<Option<String>, StoreError> {
         store.id_of_equal(&self.job(place, 0).run())
     }
 }
 
-/// How long runs of the store took, to say how long others may.
+/// The durations of runs in the store, from which those of others are estimated.
 #[derive(Debug, Default)]
 pub struct Durations(Vec<(String, String, f64)>);
 
 impl Durations {
-    /// Those of the finished runs in virtual time.
+    /// The durations of the finished runs in virtual time.
     pub fn of(store: &Store) -> Result<Self, StoreError> {
         let seconds = |from: &str, to: &str| {
             let from: jiff::Timestamp = from.parse().ok()?;
@@ -266,7 +266,8 @@ impl Durations {
         Ok(Self(known.collect()))
     }
 
-    /// The middle one of a suite's runs on a kernel, else of its runs on any.
+    /// The median over a suite's runs on a kernel, or over its runs on any kernel if there are
+    /// none.
     pub fn middle(&self, suite: &str, kernel: &str) -> Option<Duration> {
         let of = |is_it: &dyn Fn(&str) -> bool| {
             let own = self.0.iter().filter(|(own, _, _)| own == suite);
@@ -285,7 +286,7 @@ fn first_seeds(count: u64) -> Vec<u64> {
     (1..=count.min(SEED_MAX)).collect()
 }
 
-/// A path as it is from the directory of the campaign's file; a name as it is.
+/// Resolves a path against the directory of the campaign's file; a name stays as it is.
 fn from_here(word: &str, directory: &Path) -> String {
     if crate::is_path(word) {
         return directory.join(word).to_string_lossy().into_owned();

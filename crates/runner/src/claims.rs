@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of claims that a real machine is held against: those that come with Punctual, and the
+//! Files of claims with which a real machine is compared: those that come with Punctual, and the
 //! user's own.
 
 use std::path::{Path, PathBuf};
@@ -11,10 +11,9 @@ use crate::{Error, data_files};
 
 static CLAIMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../claims");
 
-/// The file of claims of that name, or at that path.
+/// The claims with this name, or in the file at this path.
 ///
-/// # Errors
-/// Where there is none, it cannot be read, or it is not in the form of claims.
+/// If there is no such file, it cannot be read, or it is not in the form of claims.
 pub fn find(name_or_path: &str) -> Result<Claims, Error> {
     if data_files::is_path(name_or_path) {
         let path = Path::new(name_or_path);

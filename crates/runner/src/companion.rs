@@ -9,10 +9,10 @@ use punctual_model::Architecture;
 /// The processor whose target has no further name.
 const OWN: Processor = Processor::OfGuests(Architecture::Amd64);
 
-/// What loads and suites call the program that runs programs of system calls.
+/// The name that loads and suites use for the program that runs programs of system calls.
 pub(crate) const CALLS: &str = "punctual-calls";
 
-/// A file that the `punctual` program cannot do without.
+/// A file that the `punctual` program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Companion {
     /// The static program that measures: on a host, and as process 1 of a guest.
@@ -51,9 +51,9 @@ impl Companion {
         }
     }
 
-    /// Where the file is: as the environment variable says, else beside this executable, else
-    /// in `../lib/punctual` from there, as packages install it. Where it is nowhere, the path
-    /// beside the executable is returned, for an error message to name.
+    /// The path of the file: from the environment variable, else beside this executable, else in
+    /// `../lib/punctual` from there, where packages install it. If the file is in none of these
+    /// places, returns the path beside the executable, for an error message to name.
     pub fn find(self) -> PathBuf {
         if let Some(path) = std::env::var_os(self.variable()) {
             return path.into();

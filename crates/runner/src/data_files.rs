@@ -10,15 +10,15 @@ use punctual_kernels::paths;
 
 use crate::Error;
 
-/// The paths and texts of the TOML files that come with Punctual, and after them of the
-/// user's own in `~/.config/punctual/KIND`.
+/// The paths and texts of the TOML files that come with Punctual, followed by those of the user's
+/// own in `~/.config/punctual/KIND`.
 pub(crate) fn all(kind: &str, included: &Dir<'static>) -> Result<Vec<(PathBuf, String)>, Error> {
     let mut texts = self::included(kind, included)?;
     texts.extend(own(kind)?);
     Ok(texts)
 }
 
-/// Those that come with Punctual alone.
+/// The paths and texts of those that come with Punctual only.
 pub(crate) fn included(
     kind: &str,
     included: &Dir<'static>,
@@ -60,7 +60,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(Error::at(path))
 }
 
-/// Whether a word of a command line or a suite is the path of a TOML file, not a name.
+/// Returns true if a word of a command line or a suite is the path of a TOML file, not a name.
 pub fn is_path(word: &str) -> bool {
     word.contains('/') || is_toml(Path::new(word))
 }
@@ -76,7 +76,7 @@ pub(crate) fn stem(path: &Path) -> String {
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A file says something that cannot be.
+/// The error for a file with invalid content.
 pub(crate) fn wrong(path: &Path, reason: &str) -> Error {
     Error::Request(format!("{}: {}", path.display(), reason.trim_end()))
 }

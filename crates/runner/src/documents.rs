@@ -6,8 +6,8 @@ use punctual_published::Document;
 use crate::Error;
 use crate::data_files;
 
-/// All documents that suites repeat, and the user's own in `~/.config/punctual/published`,
-/// which take the place of those about the same suite.
+/// All documents that suites repeat, and the user's own in `~/.config/punctual/published`, which
+/// replace those about the same suite.
 pub fn all() -> Result<Vec<Document>, Error> {
     let mut documents = punctual_published::documents()?;
     for (path, text) in data_files::own("published")? {

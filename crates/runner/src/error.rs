@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why runs cannot be prepared or kept.
+//! The reasons why runs cannot be prepared or stored.
 
 use std::cmp::Reverse;
 use std::io;
@@ -13,20 +13,20 @@ use punctual_kernels::userland::UserlandError;
 use punctual_published::PublishedError;
 use punctual_store::StoreError;
 
-/// Why runs cannot be prepared or kept.
+/// The reason why runs cannot be prepared or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What is asked for does not exist, or contradicts itself.
+    /// The request names something that does not exist, or contradicts itself.
     #[error("{0}")]
     Request(String),
     /// There is no such kernel.
     #[error("there is no kernel \"{id}\"{likely} (there are: {known})")]
     UnknownKernel {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
-        /// The name that was probably meant, as a question; or nothing.
+        /// The name that was probably meant, as a question; empty if there is none.
         likely: String,
-        /// What there is.
+        /// The kernels that exist.
         known: String,
     },
     /// A file cannot be read.
@@ -34,16 +34,16 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
-    /// A kernel cannot be had.
+    /// A kernel is not available.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// The guest's files cannot be made.
     #[error(transparent)]
     Initramfs(#[from] InitramfsError),
-    /// A userland that cannot be a guest's, or has not the program that is to run.
+    /// A userland cannot be a guest's, or lacks the program to run.
     #[error(transparent)]
     Userland(#[from] UserlandError),
     /// A kernel module cannot be built.
@@ -55,7 +55,7 @@ pub enum Error {
     /// A board cannot be used.
     #[error(transparent)]
     Board(#[from] ssh::Error),
-    /// Runs cannot be kept.
+    /// Runs cannot be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A published document is not well-formed.
@@ -64,13 +64,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes an error of an [`io::Error`] that names the path.
+    /// Turns an [`io::Error`] into an error that names the path.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |error| Self::Io { path, error }
     }
 
-    /// Whether the fault is in what was asked for.
+    /// Returns true if the fault is in the request.
     pub fn is_request(&self) -> bool {
         match self {
             Self::Request(_) | Self::UnknownKernel { .. } | Self::Userland(_) => true,
@@ -81,7 +81,8 @@ impl Error {
         }
     }
 
-    /// There is no such thing; tells which there are, and which was probably meant.
+    /// The error for an unknown name; it lists the known names and suggests the one that was
+    /// probably meant.
     pub fn unknown(kind: &str, name: &str, known: &[&str]) -> Self {
         let hint = did_you_mean(name, known);
         let known = known.join(", ");
@@ -91,7 +92,7 @@ impl Error {
     }
 }
 
-/// `; did you mean …?` where one of the known names is close to this one, else nothing.
+/// `; did you mean …?` if one of the known names is close to this one, else nothing.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     let distance = |candidate: &str| strsim::osa_distance(name, candidate);
     let alike = |candidate: &str| {

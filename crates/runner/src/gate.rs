@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules of a gate that are about runs, not about their figures: which side is compared
-//! with which, which seeds need not be measured, and how many runs each further look takes.
+//! The rules of a gate about runs rather than figures: which sides are compared, which seeds need
+//! not be measured, and how many runs each further look takes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,22 +13,22 @@ use punctual_model::{Plan, Run};
 
 use crate::Error;
 
-/// A subject with the baseline's runs that it is compared with, and its own.
+/// A subject, the baseline's runs with which it is compared, and its own runs.
 #[derive(Clone, Debug)]
 pub struct Side<'a> {
     /// The subject's name.
     pub subject: String,
-    /// The baseline's runs; never none.
+    /// The baseline's runs; never empty.
     pub there: Vec<&'a Run>,
-    /// Its own.
+    /// Its own runs.
     pub here: Vec<&'a Run>,
 }
 
-/// Each subject with the baseline's runs of the same name; of a baseline of one subject, those;
-/// else of the subject to whose name its own adds boot arguments.
+/// Pairs each subject with the baseline's runs of the same name. If the baseline has only one
+/// subject, it takes the runs of that; otherwise those of the subject to whose name its own adds
+/// boot arguments.
 ///
-/// # Errors
-/// Where the baseline has no such subject.
+/// If the baseline has no such subject.
 pub fn sides<'a>(
     subjects: &[String],
     there: &'a [Run],
@@ -77,7 +77,7 @@ pub fn subjects(runs: &[Run]) -> Vec<String> {
 }
 
 impl Side<'_> {
-    /// Whether nothing else can come of any further seed: in virtual time, the same machine,
+    /// Returns true if further seeds cannot change the result: in virtual time, the same machine,
     /// target and plan give the same run.
     pub fn is_settled(&self) -> bool {
         let same = |here: &&&Run| {
@@ -104,14 +104,14 @@ impl Side<'_> {
     }
 }
 
-/// The guest that all runs of a baseline had, but for its kernel.
+/// The guest that all runs of a baseline had, except for its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guest {
     /// Memory, in mebibytes.
     pub memory_mib: u32,
-    /// How many CPUs.
+    /// The number of CPUs.
     pub cpus: u32,
-    /// How long the turn of one of several CPUs is at most, in microseconds.
+    /// The longest turn of one of several CPUs, in microseconds.
     pub turn_us: Option<u32>,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
@@ -142,8 +142,7 @@ impl fmt::Display for Guest {
 
 /// The guest of a baseline, whatever the order of its runs; `None` in real time.
 ///
-/// # Errors
-/// Where its runs had two.
+/// If its runs had two different guests.
 pub fn guest(there: &[Run]) -> Result<Option<Guest>, Error> {
     let guests = there
         .iter()
@@ -167,10 +166,9 @@ pub fn seeds(runs: &[Run]) -> Vec<u64> {
     seeds.into_iter().collect()
 }
 
-/// The plan of a run with another seed, as it is measured on the same machine.
+/// The plan of a run with another seed, to be measured on the same machine.
 ///
-/// # Errors
-/// Where the plan cannot be read.
+/// If the plan cannot be read.
 pub fn plan_with(run: &Run, seed: u64) -> Result<Plan, Error> {
     let plan: Result<Plan, _> = toml::from_str(&run.plan);
     let plan = plan.map_err(|error| {
@@ -183,9 +181,9 @@ pub fn plan_with(run: &Run, seed: u64) -> Result<Plan, Error> {
     Ok(Plan { seed, ..plan })
 }
 
-/// Looks at runs while there come more of them, as long as there is time: the first look is at
-/// half of the level, each further one at half of the one before, and at twice as many seeds.
-/// All together are wrong no more often than the level says, whatever is measured.
+/// Looks at a growing number of runs as long as there is time. The first look is at half of the
+/// level, each further one at half of the one before, and at twice as many seeds. All looks
+/// together are wrong no more often than the level says, whatever is measured.
 #[derive(Clone, Debug)]
 pub struct Looks {
     begun: Instant,
@@ -195,7 +193,7 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Beginning with these seeds; without a budget there is one look, at the whole level.
+    /// Begins with these seeds; without a budget there is one look, at the whole level.
     pub fn new(budget: Option<Duration>, seeds: &[u64]) -> Self {
         Self {
             begun: Instant::now(),
@@ -205,7 +203,7 @@ impl Looks {
         }
     }
 
-    /// The share of the level for the next look, which is made now.
+    /// The share of the level for the next look, which counts as made.
     pub fn share(&mut self) -> f64 {
         self.made += 1;
         if self.budget.is_some() {
@@ -215,14 +213,14 @@ impl Looks {
         }
     }
 
-    /// Whether the time is over.
+    /// Returns true if the time is over.
     pub fn is_over(&self) -> bool {
         self.budget
             .is_none_or(|budget| self.begun.elapsed() >= budget)
     }
 
-    /// The seeds that are to be measured for the next look: as many as there were, behind the
-    /// largest of them; none, where there is no such seed.
+    /// The seeds to measure for the next look: as many as so far, following the largest of them;
+    /// none if there are no such seeds.
     pub fn further(&mut self) -> Vec<u64> {
         let last = self.seeds.iter().max().copied().unwrap_or(0);
         let more = (last.saturating_add(1)..=SEED_MAX).take(self.seeds.len());
@@ -232,10 +230,9 @@ impl Looks {
     }
 }
 
-/// The first run that did not finish, with why: no baseline has one.
+/// Checks that all runs have finished, as the runs of a baseline must.
 ///
-/// # Errors
-/// Of such a run.
+/// For the first run that did not finish, with its state.
 pub fn finished(runs: &[Run]) -> Result<(), Error> {
     match runs.iter().find(|run| run.state != State::Finished) {
         None => Ok(()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What another program has measured becomes a run, as far as its file says.
+//! Turns the measurement of another program into a run, as far as its file permits.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use punctual_model::recording::{DISTRIBUTION, MEAN_WITHIN, MISSED};
 use punctual_model::run::{IMPORTED, IMPORTED_PROBE, IMPORTED_TEXT, Request, Run, State, Subject};
 use punctual_model::{MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey};
 
-/// Names that many machines have: they tell none from another.
+/// Names that many machines have: they do not tell machines apart.
 const COMMON: [&str; 5] = [
     "",
     "(none)",
@@ -24,45 +24,45 @@ const COMMON: [&str; 5] = [
     "unknown",
 ];
 
-/// Files tell the time of begin and end in seconds.
+/// The slack for times of begin and end, which files give in seconds.
 const SLACK: Nanos = Nanos::from_millis(2_000);
 
-/// What a file does not say, and its user may.
+/// Facts that a file does not contain, and that its user may give.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    /// What the subject is to be called; else by the kernel's release and the machine's name.
+    /// The name for the subject; made from the kernel's release and the machine's name by default.
     pub subject: Option<String>,
-    /// The load that was under way; else it is not known.
+    /// The load that was running; unknown by default.
     pub load: Option<String>,
     /// The nominal time between two samples.
     pub interval: Option<Nanos>,
-    /// Whether values are nanoseconds, not microseconds.
+    /// True if values are nanoseconds, not microseconds.
     pub nanoseconds: bool,
 }
 
-/// Why a file does not become a run.
+/// The reason why a file cannot become a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It is none that is known, or a damaged one.
+    /// The file has no known format, or is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// It says itself what was told otherwise.
+    /// The file itself gives another unit than the user.
     #[error("expected a file that does not say its unit, found one of {0} ns")]
     Unit(u64),
-    /// It does not hold all that was measured, or contradicts itself.
+    /// The file does not hold everything that was measured, or contradicts itself.
     #[error("{variant}: {what}")]
     Content {
         /// The thread or CPU.
         variant: String,
-        /// What was expected, and what found.
+        /// The expected and the found content.
         what: String,
     },
 }
 
-/// The run that a file holds. Its name is for people.
+/// The run in a file. The `name` of the file is for people.
 ///
-/// # Errors
-/// Where it is none that is known, is damaged, contradicts itself or what was told.
+/// If the file has no known format, is damaged, or contradicts itself or the facts given by the
+/// user.
 pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportError> {
     let foreign = foreign::read_bytes(content)?;
     let unit_ns = match (foreign.unit_ns, told.nanoseconds) {
@@ -111,9 +111,10 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
     Ok(run)
 }
 
-/// Whether a run's values are taken for microseconds because nothing says otherwise, and are as
-/// large as if they were nanoseconds: even the smallest is longer than a millisecond, or than its
-/// interval. On a kernel without high-resolution timers they may be microseconds all the same.
+/// Returns true if a run's values are taken for microseconds only because nothing says otherwise,
+/// and are as large as if they were nanoseconds: even the smallest is longer than a millisecond, or
+/// than its interval. On a kernel without high-resolution timers they may be microseconds all the
+/// same.
 pub fn is_unit_doubtful(run: &Run) -> bool {
     const LONG: Nanos = Nanos::from_millis(1);
     // cyclictest's JSON says its unit, and its machine.
@@ -131,7 +132,7 @@ pub fn is_unit_doubtful(run: &Run) -> bool {
     run.suite == "cyclictest" && is_nameless && run.recordings.iter().any(is_doubtful)
 }
 
-/// What tells the file from other measurements, and not from its copies and other forms.
+/// The facts that tell the file from other measurements, but not from its copies and other forms.
 fn identity(foreign: &Foreign, content: &[u8]) -> Vec<(&'static str, String)> {
     let said = foreign.said.iter().map(|line| {
         let mut sum = checksum::of_bytes(line.as_bytes());
@@ -149,7 +150,7 @@ fn identity(foreign: &Foreign, content: &[u8]) -> Vec<(&'static str, String)> {
     all
 }
 
-/// The checksum of counts and values, as they are written; empty bins are none.
+/// The checksum of counts and values, as written; empty bins do not count.
 fn figures_sha256(counted: &[Counted]) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
@@ -164,15 +165,15 @@ fn figures_sha256(counted: &[Counted]) -> String {
     checksum::of_bytes(text.as_bytes())
 }
 
-/// What all copies of a file have in common: its letters and digits. White space, ends of lines,
-/// encodings and quotation marks are what they gather on their way.
+/// The checksum of the part that all copies of a file share: its letters and digits. White space,
+/// line ends, encodings and quotation marks may change on the way.
 fn text_sha256(content: &[u8]) -> String {
     let is_said = |byte: &u8| byte.is_ascii_alphanumeric();
     let said: Vec<u8> = content.iter().copied().filter(is_said).collect();
     checksum::of_bytes(&said)
 }
 
-/// A recording of what was counted: each value as it is written, rounded down to its unit.
+/// Makes a recording from counts: each value as it is written, rounded down to its unit.
 fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recording, String> {
     let unit = i64::try_from(unit_ns).unwrap_or(i64::MAX);
     let time = |value: i64| {
@@ -211,10 +212,10 @@ fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recor
     Ok(recording)
 }
 
-/// The nominal time between samples, where the file says or shows it, else as it was told.
+/// The nominal time between samples: the one that the file says or shows, else the one that the
+/// user gave.
 ///
-/// # Errors
-/// Where what was told contradicts the file.
+/// If the user's value contradicts the file.
 fn interval(
     foreign: &Foreign,
     counted: &Counted,
@@ -245,10 +246,9 @@ fn interval(
     ))
 }
 
-/// For how long was measured, where it is said: the least of what is.
+/// The duration of the measurement, if the file gives one: the shortest that it gives.
 ///
-/// # Errors
-/// Where it ended before it began.
+/// If the measurement ended before it began.
 fn elapsed(foreign: &Foreign) -> Result<Option<Nanos>, String> {
     let millis = |seconds: i64| Nanos::from_millis(seconds.saturating_mul(1_000));
     let seconds = foreign
@@ -302,7 +302,7 @@ fn unknown() -> Fact {
     }
 }
 
-/// The machine's name, where it tells it from others.
+/// The machine's name, if it tells the machine from others.
 pub fn machine_of(run: &Run) -> Option<&str> {
     match &run.machine {
         MachineRecord::Host(host) => Some(host.host.as_str()).filter(|name| !COMMON.contains(name)),
@@ -310,9 +310,9 @@ pub fn machine_of(run: &Run) -> Option<&str> {
     }
 }
 
-/// The subject: other machines and other kernels are other subjects by themselves. Of a machine
-/// that the file does not name no more is known than that it is that of this file, or that of
-/// the name that was told.
+/// The subject: other machines and other kernels are always other subjects. If the file does not
+/// name its machine, nothing more is known than that it belongs to this file, or to the name that
+/// the user gave.
 fn subject(name: &str, sha256: &str, system: &System, told: &Told) -> Subject {
     let release = Some(system.release.as_str()).filter(|release| !release.is_empty());
     let node = Some(system.node.as_str()).filter(|node| !COMMON.contains(node));
@@ -380,7 +380,7 @@ fn run(
     }
 }
 
-/// When it began and ended; the time of the import where that is not known.
+/// The times of begin and end; the time of the import if unknown.
 fn times(foreign: &Foreign) -> [String; 2] {
     let parsed = |text: &String| rfc2822::parse(text).ok().map(|time| time.timestamp());
     let now = jiff::Timestamp::now();
@@ -393,7 +393,7 @@ fn times(foreign: &Foreign) -> [String; 2] {
         .map(|time| format!("{:.0}", time.unwrap_or(now)))
 }
 
-/// What the file says of kernel and program, and what it does not say.
+/// The facts in the file about kernel and program, with the unknown ones marked.
 fn provenance(name: &str, sha256: &str, foreign: &Foreign, system: &System) -> Provenance {
     let text = |text: &Option<String>| text.clone().map_or_else(unknown, Fact::Text);
     let mut facts: Facts = [
@@ -434,8 +434,8 @@ fn provenance(name: &str, sha256: &str, foreign: &Foreign, system: &System) -> P
     }
 }
 
-/// The preemption model by the kernel's version (`#1 SMP PREEMPT_RT …`), and by what a program
-/// found in `/sys/kernel/realtime`, which not all kernels have.
+/// The preemption model, from the kernel's version (`#1 SMP PREEMPT_RT …`) and from the content of
+/// `/sys/kernel/realtime`, which not all kernels have.
 fn preemption(realtime: Option<bool>, version: &str) -> Preemption {
     let mut words = version.split([' ', ',']);
     let flag = words.find(|word| word.starts_with("PREEMPT"));
@@ -455,7 +455,7 @@ fn preemption(realtime: Option<bool>, version: &str) -> Preemption {
 mod tests {
     use super::*;
 
-    /// As printed by cyclictest 2.4: `-q -h 50 -t 2`, shortened.
+    /// Output of cyclictest 2.4 with `-q -h 50 -t 2`, shortened.
     const HISTOGRAM: &str = "# /dev/cpu_dma_latency set to 0us\n# Histogram\n\
         000007 000072\t000003\n000008 000197\t000000\n# Total: 000000269 000000003\n\
         # Min Latencies: 00007 00007\n# Avg Latencies: 00009 00007\n\
@@ -517,7 +517,7 @@ mod tests {
         assert!(error.starts_with("line 1: expected cyclictest"), "{error}");
     }
 
-    /// By the source of libevl: `latmus -g`, shortened.
+    /// Output of `latmus -g` according to the source of libevl, shortened.
     const LATMUS: &str = "# test started on: Fri Jan 24 15:36:34 2020\n\
         # Linux version 5.5.0-rc7+ (rpm@cobalt) (gcc version 9.2.1) #45 SMP PREEMPT\n\
         # libevl version: evl.0\n# sampling period: 1000 microseconds\n# context: user\n\

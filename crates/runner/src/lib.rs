@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs suites on subjects and stores what comes: what `punctual run` does, as a library.
+//! Runs suites on subjects and stores the results: the work of `punctual run`, as a library.
 //!
-//! A suite ([`suites`]) and the loads that it names ([`loads`]) become plans; subjects
-//! ([`choose`]) become systems, ready to run ([`systems`]); a [`Runner`] carries out [`Job`]s, a
-//! plan on a system each, and an [`Observer`] is told what happens. On this machine:
+//! A suite ([`suites`]) and the loads that it names ([`loads`]) become plans, and subjects
+//! ([`choose`]) become systems, ready to run ([`systems`]). A [`Runner`] carries out [`Job`]s, each
+//! a plan on a system, and tells an [`Observer`] what happens. On this machine:
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,14 +72,14 @@ mod subjects;
 pub mod suites;
 pub mod systems;
 
-/// Readers of what people and other programs wrote, for the tests that give them damaged input.
+/// Parsers of text from people and other programs, for the tests that give them damaged input.
 #[doc(hidden)]
 pub mod fuzzing {
     use std::path::Path;
 
     pub use crate::campaign::slurm::listed_tasks;
 
-    /// Whether a text is a campaign, options, a load, a suite, limits: what is wrong is told.
+    /// Reads a text as a campaign, options, a load, a suite and limits; returns each result.
     pub fn files(text: &str) -> Vec<Result<(), String>> {
         let path = Path::new("f.toml");
         let limits = crate::limits::parse(path, text).map(drop);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits: those of a suite, and files of their own.
+//! Limits: those of a suite, and those in files of their own.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ struct File {
     limits: Vec<Limit>,
 }
 
-/// The limits in a file; an error where there are none.
+/// The limits in a file; returns an error if there are none.
 pub fn in_file(path: &Path) -> Result<Vec<Limit>, Error> {
     parse(path, &read(path)?)
 }
@@ -34,7 +34,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Limit>, Error> {
     Ok(file.limits)
 }
 
-/// The limits of the suite of that name or in that file; an error where it has none.
+/// The limits of the suite of this name or in this file; returns an error if it has none.
 pub fn of_suite(name_or_path: &str) -> Result<Vec<Limit>, Error> {
     let limits = suites::find(name_or_path)?.limits;
     if limits.is_empty() {
@@ -45,7 +45,7 @@ pub fn of_suite(name_or_path: &str) -> Result<Vec<Limit>, Error> {
     Ok(limits)
 }
 
-/// Each limit names a probe that there is.
+/// Checks that each limit names a known probe.
 pub(crate) fn check(limits: &[Limit]) -> Result<(), String> {
     let known: Vec<&str> = probes::ALL.iter().map(|probe| probe.name).collect();
     for (limit, number) in limits.iter().zip(1..) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads: those that come with Punctual, and the user's own.
 //!
-//! A user's file in `~/.config/punctual/loads` takes the place of one of the same name that
-//! comes with Punctual.
+//! A user's file in `~/.config/punctual/loads` replaces one of the same name that comes with
+//! Punctual.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,14 +22,15 @@ static LOADS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../loads");
 /// Loads by name.
 pub type Loads = BTreeMap<String, Load>;
 
-/// All loads by name, which is their file's; without `idle`, which is no load at all. The
-/// workers and programs of a mix are those of its parts, too.
+/// All loads by name, which is that of their file; `idle` is not among them, as it is no load at
+/// all. A mix also has the workers and programs of its parts.
 pub fn all() -> Result<Loads, Error> {
     mixed(&raw()?)
 }
 
-/// The loads that the steps of a suite can name: all, and its own in place of those of the
-/// same name; besides those that a step has somewhere, `stress on housekeeping`, by that name.
+/// The loads that the steps of a suite can name: all loads, with the suite's own replacing those of
+/// the same name. A load that a step places on certain CPUs, such as `stress on housekeeping`, is
+/// there under that name.
 pub fn of(suite: &Suite) -> Result<Loads, Error> {
     let mut loads = raw()?;
     loads.extend(suite.loads.clone());
@@ -52,10 +53,9 @@ pub fn of(suite: &Suite) -> Result<Loads, Error> {
     Ok(loads)
 }
 
-/// The loads of a plan that have the name of one that comes with Punctual, and are another.
+/// The loads of a plan that have the name of a load that comes with Punctual, but differ from it.
 ///
-/// # Errors
-/// Where those that come along cannot be read.
+/// If the loads that come with Punctual cannot be read.
 pub fn namesakes(plan: &Plan) -> Result<Vec<&str>, Error> {
     let texts = data_files::included("loads", &LOADS)?;
     let included = texts.iter().map(|(path, text)| parse(path, text));
@@ -68,10 +68,10 @@ pub fn namesakes(plan: &Plan) -> Result<Vec<&str>, Error> {
     Ok(others.map(|(name, _)| name.as_str()).collect())
 }
 
-/// What makes a load of stressors of stress-ng: `stress-ng:vm,fork`.
+/// The prefix of a load of stressors of stress-ng: `stress-ng:vm,fork`.
 const STRESS_NG: &str = "stress-ng";
 
-/// How much memory or disk those stressors get that would take as much as a guest has, by the
+/// The stressors that would take as much memory or disk as a guest has. They get a limit by the
 /// option `--NAME-bytes`.
 const BYTES: [&str; 10] = [
     "copy-file",
@@ -86,14 +86,14 @@ const BYTES: [&str; 10] = [
     "vm",
 ];
 
-/// A load's name, and the stressors in it, if that is what it is.
+/// A load's name, and the list of stressors in it, if it is a load of stress-ng.
 fn of_stress_ng(name: &str) -> (&str, Option<&str>) {
     let list = name.strip_prefix(STRESS_NG);
     (name, list.and_then(|rest| rest.strip_prefix(':')))
 }
 
-/// The command that has one stressor of stress-ng work for so many seconds. Its metrics are
-/// printed in a form that can be counted: `bogo-ops: 123`.
+/// The command that runs one stressor of stress-ng for `seconds`. Its metrics are printed in a form
+/// that can be counted: `bogo-ops: 123`.
 pub fn stressor(name: &str, seconds: u32) -> Vec<String> {
     let mut words = vec![STRESS_NG.to_owned(), format!("--{name}"), "1".to_owned()];
     if BYTES.contains(&name) {
@@ -113,7 +113,7 @@ pub fn stressor(name: &str, seconds: u32) -> Vec<String> {
     words
 }
 
-/// The load of these stressors, a worker for each.
+/// The load of these stressors, with a worker for each.
 fn stress_ng(name: &str, list: &str) -> Result<Load, Error> {
     let stressors: Vec<&str> = list.split(',').map(str::trim).collect();
     let is_name = |name: &&str| {
@@ -156,7 +156,7 @@ fn at(load: &Load, place: &Placement) -> Load {
     load
 }
 
-/// A load's name as runs have it, of a name or of its file's path.
+/// The name of a load in runs, from a name or from the path of its file.
 pub fn name_of(word: &str) -> String {
     if data_files::is_path(word) {
         data_files::stem(Path::new(word))
@@ -165,19 +165,19 @@ pub fn name_of(word: &str) -> String {
     }
 }
 
-/// The load in a file, and its name, which is the file's.
+/// The load in a file, and its name, which is that of the file.
 pub fn in_file(path: &Path) -> Result<(String, Load), Error> {
     parse(path, &data_files::read(path)?)
 }
 
-/// All loads, as their files have them.
+/// All loads, as they are in their files.
 fn raw() -> Result<Loads, Error> {
     let texts = data_files::all("loads", &LOADS)?;
     let loads = texts.iter().map(|(path, text)| parse(path, text));
     loads.collect()
 }
 
-/// A load and its name, which is its file's.
+/// Parses a load; its name is that of its file.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<(String, Load), Error> {
     let name = data_files::stem(path);
     let load: Load =
@@ -186,7 +186,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<(String, Load), Error> {
     Ok((name, load))
 }
 
-/// What is wrong with a load of this name, if anything.
+/// Checks a load of this name; the error says what is wrong with it.
 pub(crate) fn check(name: &str, load: &Load) -> Result<(), String> {
     if name == IDLE {
         return Err(format!(
@@ -204,7 +204,7 @@ pub(crate) fn check(name: &str, load: &Load) -> Result<(), String> {
     Ok(())
 }
 
-/// The loads with the workers and programs of those that they are mixed of.
+/// The loads, with the workers and programs of the loads they mix.
 fn mixed(loads: &Loads) -> Result<Loads, Error> {
     let whole = |name: &String| Ok((name.clone(), mix(loads, name, &[])?));
     loads.keys().map(whole).collect()

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This machine's memory, and how many guests it has room for.
+//! This machine's memory, and the number of guests for which it has room.
 
-/// What a guest takes besides its own memory, in mebibytes: QEMU and its recording.
+/// The memory that a guest takes besides its own, in mebibytes: QEMU and its recording.
 pub const BESIDE_GUEST_MIB: u32 = 128;
 
-/// How many guests of this size, in mebibytes, fit side by side; one at least.
+/// The number of guests of this size, in mebibytes, that fit side by side; at least one.
 pub fn guests(memory_mib: u32, available_mib: u64) -> usize {
     let each = u64::from(memory_mib + BESIDE_GUEST_MIB);
     usize::try_from(available_mib / each).unwrap_or(1).max(1)
 }
 
-/// The memory that is free for use, in mebibytes; `None` where the kernel does not tell.
+/// The available memory, in mebibytes; `None` if the kernel does not report it.
 pub fn available_mib() -> Option<u64> {
     of_meminfo("MemAvailable:")
 }
 
-/// All of it, in mebibytes; `None` where the kernel does not tell.
+/// The total memory, in mebibytes; `None` if the kernel does not report it.
 pub fn total_mib() -> Option<u64> {
     of_meminfo("MemTotal:")
 }
 
-/// A line of `/proc/meminfo`.
+/// A value of `/proc/meminfo`, in mebibytes.
 fn of_meminfo(name: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let found = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a TOML file, in words for whoever wrote it.
+//! Faults in a TOML file, described for whoever wrote it.
 
 use crate::error::did_you_mean;
 
-/// The text of an error in `text`, with the word that was probably meant.
+/// Describes an error in `text`, with the word that was probably meant.
 pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     let said = plain(error.to_string().trim_end());
     // An error of a whole table is at its head; its keys are from there to the next one.
@@ -23,14 +23,14 @@ pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     said + &hint.replace("did you mean", "did you mean it by")
 }
 
-/// Which line of a table, counted from 0, sets the key that `at_most: expected …` is about.
+/// The line of a table, counted from 0, that sets the key in the message `at_most: expected …`.
 fn faulty_line(part: &str, message: &str) -> Option<usize> {
     let (about, _) = message.split_once(": ")?;
     let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim() == about);
     part.lines().position(|line| key(line) == Some(true))
 }
 
-/// A message about a line, as the TOML reader shows its own.
+/// A message about a line, in the form that the TOML reader uses.
 fn at_line(text: &str, number: usize, message: &str) -> String {
     let line = text.lines().nth(number - 1).unwrap_or_default();
     let margin = " ".repeat(number.to_string().len());
@@ -41,7 +41,7 @@ fn at_line(text: &str, number: usize, message: &str) -> String {
     )
 }
 
-/// An error of a TOML reader in ordinary words, with the word that was probably meant.
+/// Translates an error of a TOML reader into plain words, with the word that was probably meant.
 pub(crate) fn plain(said: &str) -> String {
     let hint = said
         .split_once("unknown ")
@@ -57,7 +57,7 @@ pub(crate) fn plain(said: &str) -> String {
     said.replace("expected f64", "expected a number") + &hint
 }
 
-/// The keys that are set in a piece of TOML.
+/// The keys set in a piece of TOML.
 fn keys(part: &str) -> Vec<&str> {
     let assignments = part.lines().filter_map(|line| line.split_once('='));
     let keys = assignments.map(|(key, _)| key.trim());

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is told to whoever watches runs go on.
+//! News for whoever watches runs in progress.
 
 use punctual_bench::system::{Event, RunEnding};
 use punctual_model::record::Mark;
 use punctual_model::{Plan, Run};
 
-/// Watches runs go on. Each method has a default that does nothing; they are called from the
-/// threads that carry out the runs.
+/// Watches runs in progress. Each method has a default that does nothing. The methods are called
+/// from the threads that carry out the runs.
 pub trait Observer: Sync {
     /// A run begins, with this plan. From now on its id names it.
     fn begun(&self, run: &Run, plan: &Plan) {
         let _ = (run, plan);
     }
 
-    /// Something has happened in a run; what it delivers is stored after this.
+    /// Something has happened in a run; its results are stored after this.
     fn event(&self, run: &Run, event: &Event) {
         let _ = (run, event);
     }
 
-    /// What was marked in a step of a run, of this number; asked when the step is over.
+    /// The marks made in step number `step` of a run; asked for when the step is over.
     fn marks(&self, run: &Run, step: u32) -> Vec<Mark> {
         let _ = (run, step);
         Vec::new()
@@ -29,13 +29,13 @@ pub trait Observer: Sync {
         let _ = (run, ending);
     }
 
-    /// A run need not be made: the store has this equal one.
+    /// A run need not be made: the store already has this equal one.
     fn kept(&self, run: &Run, plan: &Plan) {
         let _ = (run, plan);
     }
 
-    /// A run is measured by another process, as the run of this id: its result is waited for.
-    /// Said each time that it is asked after.
+    /// Another process measures a run, as the run with this id, and its result is awaited. Called
+    /// each time that the store is asked about it.
     fn elsewhere(&self, id: &str, run: &Run) {
         let _ = (id, run);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of options: what is to be tried on a kernel, one at a time. Those that come with
-//! Punctual, and the user's own in `~/.config/punctual/options`.
+//! Files of options to try on a kernel, one at a time: those that come with Punctual, and the
+//! user's own in `~/.config/punctual/options`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ pub struct Options {
     /// One line for tables.
     #[serde(default)]
     pub summary: String,
-    /// What is measured, where nobody says otherwise: a suite.
+    /// The suite to measure unless the user says otherwise.
     pub suite: Option<String>,
-    /// Boot arguments that all have, the base included.
+    /// Boot arguments of all subjects, including the base.
     #[serde(default)]
     pub boot: String,
-    /// Programs of this machine that each guest gets for `setup`, besides the suite's.
+    /// Programs of this machine that each guest gets for `setup`, in addition to the suite's.
     #[serde(default)]
     pub programs: Vec<String>,
     /// The options.
@@ -35,63 +35,63 @@ pub struct Options {
     pub options: Vec<OptionSpec>,
 }
 
-/// One option: what differs from the base, or why it cannot be tried.
+/// An option: its difference from the base, or the reason why it cannot be tried.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptionSpec {
-    /// What it is called.
+    /// The name of the option.
     pub name: String,
-    /// Boot arguments besides those of the base.
+    /// Boot arguments in addition to those of the base.
     #[serde(default)]
     pub boot: String,
-    /// Boot arguments of the base that it goes without.
+    /// Boot arguments of the base that it drops.
     #[serde(default)]
     pub without: String,
-    /// A kernel in place of the base's.
+    /// A kernel that replaces the base's.
     pub kernel: Option<String>,
-    /// Options of the kernel's configuration: it is built from its source with these.
+    /// Options of the kernel's configuration: the kernel is built from source with these.
     #[serde(default)]
     pub set: Vec<Setting>,
-    /// What `sh` runs in the guest as each step begins, as root.
+    /// The script that `sh` runs in the guest as root at the beginning of each step.
     #[serde(default)]
     pub setup: String,
-    /// Who advises it, and what is said of it.
+    /// The advice that recommends it, with its source.
     pub advice: Option<Advice>,
-    /// Why it is not tried: nothing that can be measured here would show it.
+    /// The reason why it is not tried: nothing that can be measured here would show its effect.
     pub untold: Option<String>,
 }
 
-/// What is said of an option.
+/// The advice about an option.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Advice {
-    /// Whose advice it is: a document, and where in it.
+    /// The source of the advice: a document, and the place in it.
     pub source: String,
-    /// What it says, in our words.
+    /// The advice, in our words.
     pub says: String,
-    /// What it is to do to samples.
+    /// The expected effect on samples.
     #[serde(default)]
     pub expects: Expects,
-    /// Of which probe; none: of each latency.
+    /// The probe that it affects; `None` for each latency.
     pub probe: Option<String>,
-    /// Under which load; none: each.
+    /// The load under which it has its effect; `None` for each load.
     pub load: Option<String>,
 }
 
-/// Which way samples are to change.
+/// The direction in which samples should change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expects {
-    /// They are to be shorter.
+    /// They should become shorter.
     #[default]
     Lower,
-    /// They are to be longer: the option takes away what is advised.
+    /// They should become longer: the option takes away what is advised.
     Higher,
 }
 
 impl Options {
-    /// Whether any of them sets something up in the guest: then the base, too, has a command that
-    /// runs there first.
+    /// Returns true if any option has a `setup` in the guest: then the base, too, has a command
+    /// that runs there first.
     pub fn has_setup(&self) -> bool {
         let mut all = self.options.iter();
         all.any(|option| !option.setup.trim().is_empty())
@@ -99,15 +99,14 @@ impl Options {
 }
 
 impl OptionSpec {
-    /// Whether it can be tried.
+    /// Returns true if it can be tried.
     pub fn is_tried(&self) -> bool {
         self.untold.is_none()
     }
 
-    /// The boot arguments with it, of those that the base has.
+    /// The boot arguments `base` with those of this option applied.
     ///
-    /// # Errors
-    /// Where it goes without an argument that the base has not.
+    /// If it drops an argument that the base does not have.
     pub fn boot_with(&self, base: &str) -> Result<String, Error> {
         let mut words: Vec<&str> = base.split_whitespace().collect();
         for gone in self.without.split_whitespace() {
@@ -126,23 +125,22 @@ impl OptionSpec {
     }
 }
 
-/// The load that an idle step has where an option has a `setup`.
+/// The name of the load that an idle step gets if an option has a `setup`.
 pub const SETUP: &str = "setup";
 
-/// What the worker runs that waits for the commands, which are its arguments: each has a shell of
-/// its own, and prints nothing that counts as work. Then it beats, as each worker of a load must do
-/// something while samples are taken.
+/// The script of the worker that waits for the commands, which are its arguments. Each command has
+/// a shell of its own, and prints nothing that counts as work. Then the worker beats, as each
+/// worker of a load must do something while samples are taken.
 const SETUP_SCRIPT: &str = "\
 for setup in \"$@\"; do sh -ec \"$setup\" > /dev/null || exit; done
 mkfifo beat && exec 3<>beat && while echo; do read -t 0.02 beat <&3; done";
 
-/// Has each load of a plan run these commands first: nothing is measured before they have ended,
-/// and where one fails there is no load. The base of options has the same worker without commands.
+/// Makes each load of a plan run these commands first. Nothing is measured before they have ended,
+/// and if one fails there is no load. The base of options has the same worker without commands.
 ///
-/// `programs` of this machine are brought along for them.
+/// The guest also gets `programs` of this machine for them.
 ///
-/// # Errors
-/// Where a load of the suite's own has the name that idle steps get.
+/// If a load of the suite's own has the name that idle steps get.
 pub fn set_up(plan: &mut Plan, commands: &[String], programs: &[String]) -> Result<(), Error> {
     if plan.loads.contains_key(SETUP) {
         return Err(Error::Request(format!(
@@ -180,14 +178,14 @@ pub fn set_up(plan: &mut Plan, commands: &[String], programs: &[String]) -> Resu
     Ok(())
 }
 
-/// All files of options by name, which is their file's.
+/// All files of options by name, which is that of the file.
 pub fn all() -> Result<BTreeMap<String, Options>, Error> {
     let texts = data_files::all("options", &OPTIONS)?;
     let one = |(path, text): &(PathBuf, String)| Ok((data_files::stem(path), parse(path, text)?));
     texts.iter().map(one).collect()
 }
 
-/// The file of options of that name, or at that path.
+/// The file of options with this name, or at this path.
 pub fn find(name_or_path: &str) -> Result<Options, Error> {
     if data_files::is_path(name_or_path) {
         let path = Path::new(name_or_path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The preemption model that a subject is booted with, and the one that it runs with.
+//! The preemption model with which a subject is booted, and the one with which it runs.
 
 use std::fs;
 
@@ -9,16 +9,17 @@ use punctual_model::Preemption;
 use crate::Error;
 use crate::error::did_you_mean;
 
-/// What the boot argument `preempt=` knows (`kernel/sched/core.c`, `sched_dynamic_mode`).
+/// The values that the boot argument `preempt=` accepts (`kernel/sched/core.c`,
+/// `sched_dynamic_mode`).
 const MODELS: [&str; 4] = ["none", "voluntary", "full", "lazy"];
 
-/// What boot arguments ask for with `preempt=`; the last one counts.
+/// The value of `preempt=` in boot arguments; the last one counts.
 fn asked_for(boot: &str) -> Option<&str> {
     let mut words = boot.split_whitespace().rev();
     words.find_map(|word| word.strip_prefix("preempt="))
 }
 
-/// What is wrong with the preemption model that boot arguments ask for, if anything.
+/// The fault in the preemption model that boot arguments ask for, if there is one.
 pub fn mistake(boot: &str) -> Option<String> {
     let asked = asked_for(boot).filter(|asked| !MODELS.contains(asked))?;
     Some(format!(
@@ -28,11 +29,10 @@ pub fn mistake(boot: &str) -> Option<String> {
     ))
 }
 
-/// What is wrong with the preemption model that boot arguments ask for, if this kernel does not
-/// offer it. A kernel of unknown configuration may offer any: what it runs is read back.
+/// The fault in the preemption model that boot arguments ask for, if this kernel does not offer it.
+/// A kernel of unknown configuration may offer any model: the one that it runs is read back.
 ///
-/// # Errors
-/// Where its configuration cannot be read.
+/// If its configuration cannot be read.
 pub fn not_offered(kernel: &Kernel, boot: &str) -> Result<Option<String>, Error> {
     let (Some(asked), Some(config)) = (asked_for(boot), &kernel.config) else {
         return Ok(None);
@@ -49,9 +49,9 @@ pub fn not_offered(kernel: &Kernel, boot: &str) -> Result<Option<String>, Error>
     Ok((!offered.contains(&asked)).then(mistake))
 }
 
-/// The models among which `preempt=` chooses on a kernel of this configuration, or the only one
-/// that it has (`kernel/Kconfig.preempt`; `kernel/sched/core.c`, `sched_dynamic_mode`): from
-/// Linux 7.0 on none and voluntary only where the architecture has no lazy.
+/// The models among which `preempt=` chooses on a kernel of this configuration, or its only model
+/// (`kernel/Kconfig.preempt`; `kernel/sched/core.c`, `sched_dynamic_mode`). From Linux 7.0 on, none
+/// and voluntary exist only if the architecture has no lazy.
 fn offered(config: &str, release: &str) -> Vec<&'static str> {
     let has = |option: &str| {
         let mut lines = config.lines();
@@ -79,8 +79,9 @@ fn offered(config: &str, release: &str) -> Vec<&'static str> {
     MODELS.into_iter().filter(|model| offers(model)).collect()
 }
 
-/// What contradicts the boot arguments in the model that was read back from the kernel. A
-/// model that could not be read contradicts nothing. `PREEMPT_RT` is always full or lazy.
+/// The contradiction between the boot arguments and the model that was read back from the kernel,
+/// if there is one. A model that could not be read contradicts nothing. `PREEMPT_RT` is always full
+/// or lazy.
 pub fn contradiction(boot: &str, found: &Preemption) -> Option<String> {
     let asked = asked_for(boot)?;
     let is_it = match found {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program of this machine as the subject: what a command line says of it, and what a guest
-//! gets for it.
+//! A program of this machine as the subject: its command line, and the files that a guest gets for
+//! it.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -13,27 +13,26 @@ use toml::{Table, Value};
 use crate::data_files;
 use crate::{Error, suites, systems};
 
-/// Words that a shell would understand, and a program would not.
+/// Words that a shell would understand, but a program would not.
 const OF_SHELLS: [&str; 10] = ["|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1"];
 
-/// Where a program and its files come from.
+/// The origin of a program and its files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin<'a> {
     /// Further files of this machine.
     pub files: &'a [String],
-    /// The userland in which the program is, instead of this machine's.
+    /// The userland that contains the program, instead of this machine's.
     pub root: Option<&'a str>,
-    /// Whether a guest gets them.
+    /// True if a guest gets them.
     pub in_guest: bool,
 }
 
-/// The probe `app` on a program, given with its arguments as a shell takes them. A guest gets the
-/// program of this machine with its libraries and the files that are arguments by a relative
-/// path, and finds it by its name; or it gets a userland, in which these words are as they are. On
-/// this machine the program is where it is.
+/// The suite with the probe `app` on a program, given with its arguments as a shell takes them. A
+/// guest gets the program of this machine with its libraries, and the files that are arguments by a
+/// relative path, and finds the program by its name. Or it gets a userland, in which these words
+/// stay as they are. On this machine the program stays where it is.
 ///
-/// # Errors
-/// Where the words are none, or the program is not there, or cannot run.
+/// If there are no words, or the program does not exist or cannot run.
 pub fn suite(
     command: &str,
     from: Origin<'_>,
@@ -75,18 +74,18 @@ pub fn suite(
     Ok(suite)
 }
 
-/// Where a program runs.
+/// The place where a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// On this machine.
     Here,
-    /// In a guest that gets it.
+    /// In a guest to which it is copied.
     Guest,
-    /// In a guest, in a userland that has it.
+    /// In a guest, in a userland that contains it.
     Userland,
 }
 
-/// What runs, and what a guest gets for it.
+/// The command to run, and the files that a guest gets for it.
 #[derive(Debug, Default)]
 struct Command {
     run: Vec<String>,
@@ -127,7 +126,7 @@ impl Command {
         }
     }
 
-    /// A relative path means nothing in a guest but what it means here.
+    /// Resolves a relative path as on this machine, since it means nothing in a guest.
     fn argument(&mut self, word: String) -> Result<String, String> {
         let path = Path::new(&word);
         if path.is_absolute() || !word.contains('/') || !path.is_file() {
@@ -142,7 +141,7 @@ impl Command {
         Ok(path)
     }
 
-    /// Has a guest get a program; by which name it finds it.
+    /// Has a guest get a program; returns the name by which the guest finds it.
     fn bring(&mut self, path: &Path, word: &str) -> Result<String, String> {
         let head = head(path);
         if let Some(line) = head.strip_prefix(b"#!") {
@@ -162,7 +161,7 @@ impl Command {
     }
 }
 
-/// The path of a program that can start here.
+/// The path of a program that can start on this machine.
 fn startable(word: &str) -> Result<PathBuf, String> {
     let found = systems::find_program(word).map_err(|error| error.to_string())?;
     let Some(found) = found else {
@@ -196,7 +195,7 @@ fn is_executable(path: &Path) -> bool {
     mode.is_ok_and(|mode| mode & 0o111 != 0)
 }
 
-/// How a file begins.
+/// The first bytes of a file.
 pub(crate) fn head(path: &Path) -> Vec<u8> {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path) {

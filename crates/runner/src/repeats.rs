@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that were measured elsewhere, to be repeated here: the same kernel by its bytes, the
-//! same guest as far as it can be built here, and what is not the same, said.
+//! Repeats runs that were measured elsewhere: with the same kernel by its bytes, and the same guest
+//! as far as it can be built here. Differences are reported.
 //!
-//! Such a run is a stranger's. Its kernel must be one that this machine has or can fetch, its
-//! guest no larger than this machine, and no path in it is written to.
+//! Such a run comes from a stranger. Its kernel must be one that this machine has or can fetch, its
+//! guest must be no larger than this machine, and no path in it is written to.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,12 +19,12 @@ use punctual_model::{Nanos, Plan, Run};
 use crate::systems::{Builder, Equipment};
 use crate::{Error, memory, suites};
 
-/// How a bench for so many CPUs is had.
+/// Opens a bench for this many CPUs.
 pub type OpenBench<'a> = &'a dyn Fn(u32) -> Result<VirtualBench, Error>;
 
-/// Makes machines on which runs of others are repeated; each once.
+/// Makes machines on which runs of others are repeated, each once.
 pub struct Repeats<'a> {
-    /// Where kernels come from.
+    /// The catalog from which kernels come.
     pub catalog: &'a Catalog,
     /// Punctual's cache directory.
     pub cache: &'a Path,
@@ -35,29 +35,29 @@ pub struct Repeats<'a> {
 
 /// A machine on which a run is repeated.
 pub struct Ready {
-    /// The subject, by this machine's name of its kernel.
+    /// The subject, with this machine's name for its kernel.
     pub subject: SubjectSpec,
-    /// Where it runs.
+    /// The system on which it runs.
     pub system: Box<dyn SystemUnderTest>,
-    /// What is not as it was there.
+    /// The differences from the original machine.
     pub changes: Vec<Change>,
-    /// Why nobody here knows that the kernel is the one whose name the run has.
+    /// The reason why nothing here proves that the kernel is the one that the run names.
     pub misnamed: Option<String>,
 }
 
-/// Something that is not as it was.
+/// A difference from the original machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What: `qemu`, `initramfs sha256`.
+    /// The name of the part: `QEMU`, `kernel image`.
     pub what: String,
-    /// As it was.
+    /// Its value there.
     pub then: String,
-    /// As it is here.
+    /// Its value here.
     pub now: String,
 }
 
 impl<'a> Repeats<'a> {
-    /// None is ready yet.
+    /// Begins without any machine.
     pub fn new(catalog: &'a Catalog, cache: &'a Path, bench: OpenBench<'a>) -> Self {
         Self {
             catalog,
@@ -67,8 +67,8 @@ impl<'a> Repeats<'a> {
         }
     }
 
-    /// Makes the machine of a run ready, of its suite where the file has it, else of the suite
-    /// of that name here. What stands in the way is kept for [`machine`](Self::machine).
+    /// Makes the machine of a run ready, for the suite in the file if it has one, else for the
+    /// suite of that name here. A failure is kept for [`machine`](Self::machine).
     pub fn prepare(&mut self, run: &Run, suite: Option<&Suite>, say: &mut dyn FnMut(&str)) {
         let key = key(run);
         if !self.ready.contains_key(&key) {
@@ -77,10 +77,9 @@ impl<'a> Repeats<'a> {
         }
     }
 
-    /// The machine of a run that was made ready, or why there is none.
+    /// The machine of a run that was made ready, or the reason why there is none.
     ///
-    /// # Panics
-    /// If it was not.
+    /// If the run was not made ready.
     pub fn machine(&self, run: &Run) -> Result<&Ready, &str> {
         let ready = self.ready.get(&key(run));
         let ready = ready.expect("it was made ready").as_ref();
@@ -148,7 +147,7 @@ impl<'a> Repeats<'a> {
         })
     }
 
-    /// The kernel with the very bytes: by its own name, by any other, or from its package.
+    /// The kernel with the very same bytes: by its own name, by any other, or from its package.
     fn kernel(
         &self,
         run: &Run,
@@ -184,14 +183,14 @@ impl<'a> Repeats<'a> {
     }
 }
 
-/// What tells machines apart, and what is brought along for loads.
+/// The key of a machine, including the files that loads need.
 fn key(run: &Run) -> String {
     let plan: Option<Plan> = toml::from_str(&run.plan).ok();
     let loads = plan.map(|plan| plan.loads);
     format!("{:?}{:?}{}{loads:?}", run.machine, run.subject, run.suite)
 }
 
-/// A guest that is larger than this machine, or that no command line asks for, is not made.
+/// Refuses a guest that is larger than this machine, or that no command line can ask for.
 fn check_size(then: &VirtualMachine) -> Result<(), String> {
     let turns = then.turn_us.is_none_or(|turn| (1..=1_000).contains(&turn));
     let clock = then.ns_per_insn.is_power_of_two() && then.ns_per_insn <= NS_PER_INSN_MAX;
@@ -208,7 +207,7 @@ fn check_size(then: &VirtualMachine) -> Result<(), String> {
     Ok(())
 }
 
-/// A stranger's pattern that stands for whole trees of directories is not followed.
+/// Refuses a stranger's pattern that stands for whole directory trees.
 fn check_patterns(suite: &Suite) -> Result<(), String> {
     if let Some(root) = &suite.root {
         return Err(format!(
@@ -224,8 +223,8 @@ fn check_patterns(suite: &Suite) -> Result<(), String> {
     }
 }
 
-/// A run that has the name of one of these lines of kernels is of that line, or nobody knows.
-/// Any other name is what somebody calls a kernel of their own.
+/// The reason to doubt the name of a run's kernel. A name of one of these lines of kernels claims
+/// that line, which nothing here may confirm. Any other name is somebody's own name for a kernel.
 fn misnamed(there: &str, here: &str, lines: &[&str]) -> Option<String> {
     let [line, own] = [there, here].map(|id| id.split('@').next().unwrap_or_default());
     (line != own && lines.contains(&line)).then(|| {
@@ -237,7 +236,7 @@ fn misnamed(there: &str, here: &str, lines: &[&str]) -> Option<String> {
     })
 }
 
-/// What decides what a guest does, and is not as it was.
+/// The differences in the facts that decide what a guest does.
 fn changes(then: &VirtualMachine, now: Option<&VirtualMachine>) -> Vec<Change> {
     let facts = |machine: &VirtualMachine| {
         [

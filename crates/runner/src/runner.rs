@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Carries out runs, side by side, and stores what comes.
+//! Carries out runs side by side and stores the results.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,59 +19,59 @@ use punctual_store::{Begun as InStore, End, Store, StoreError};
 
 use crate::{Observer, preemption};
 
-/// After so long it is asked again how far others are.
+/// The pause before other processes' runs are asked about again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// One run to be made.
+/// A run to be made.
 pub struct Job<'a> {
-    /// Its group: the runs of one group are pooled into one, and the groups are the results.
+    /// Its group: the runs of a group are pooled into one result.
     pub group: usize,
     /// The suite's name.
     pub suite: &'a str,
-    /// What is judged.
+    /// The subject to measure.
     pub subject: &'a SubjectSpec,
-    /// Where.
+    /// The system on which it runs.
     pub system: &'a dyn SystemUnderTest,
-    /// What is measured.
+    /// The plan of the measurement.
     pub plan: Plan,
-    /// What was asked for, for the record.
+    /// The user's request, for the record.
     pub request: Request,
 }
 
-/// Carries out jobs, side by side, and stores what they deliver while they deliver it.
+/// Carries out jobs side by side, and stores their results as they arrive.
 pub struct Runner<'a> {
     /// The store.
     pub store: &'a Store,
-    /// Who is told what happens; `&()` where nobody wants to know.
+    /// Receives news of the runs; `&()` if nobody wants to know.
     pub observer: &'a dyn Observer,
-    /// Becomes true when the user wants an end.
+    /// Becomes true when the user asks for the end.
     pub cancel: &'a AtomicBool,
-    /// Whether a run that the store holds already is taken from there.
+    /// True if a run that the store already holds is taken from there.
     pub resume: bool,
 }
 
-/// What came of all jobs.
+/// The results of all jobs.
 #[derive(Debug)]
 pub struct Results {
     /// The runs that were begun, in the order of their groups.
     pub runs: Vec<Run>,
-    /// How many jobs were not begun.
+    /// The number of jobs that were not begun.
     pub left: usize,
-    /// Why some of it could not be stored.
+    /// The reason why some results could not be stored.
     pub unstored: Option<StoreError>,
 }
 
-/// A run that has ended, or that the store had.
+/// A run that has ended, or that the store already had.
 #[derive(Debug)]
 pub struct Ended {
     /// The run.
     pub run: Run,
-    /// Why some of it could not be stored.
+    /// The reason why some of it could not be stored.
     pub unstored: Option<StoreError>,
 }
 
 impl Results {
-    /// Whether a run was ended by the user, or not begun.
+    /// Returns true if a run was ended by the user, or was not begun.
     pub fn is_interrupted(&self) -> bool {
         let ended = |run: &Run| run.state == State::Interrupted;
         self.left > 0 || self.runs.iter().any(ended)
@@ -79,11 +79,10 @@ impl Results {
 }
 
 impl Runner<'_> {
-    /// Makes all runs, `side_by_side` of them at a time. What is in memory grows with the
-    /// groups, not with the jobs.
+    /// Makes all runs, `side_by_side` of them at a time. The use of memory grows with the groups,
+    /// not with the jobs.
     ///
-    /// # Panics
-    /// Where the observer does.
+    /// If the observer panics.
     pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results, StoreError> {
         let gathered = Mutex::new(Gathered::default());
         self.carry_out_each(jobs, side_by_side, &|| true, &|group, ended| {
@@ -96,12 +95,11 @@ impl Runner<'_> {
         Ok(gathered.results(jobs.len()))
     }
 
-    /// Makes all runs, `side_by_side` of them at a time, as long as `goes_on` when the next one
-    /// is to begin. `take` gets each with its group, in whatever order they end: nothing of it
-    /// stays in memory here.
+    /// Makes all runs, `side_by_side` of them at a time, as long as `goes_on` returns true before
+    /// the next one begins. `take` gets each run with its group, in the order in which they end;
+    /// none of it stays in memory here.
     ///
-    /// # Panics
-    /// Where the observer or `take` does.
+    /// If the observer or `take` panics.
     pub fn carry_out_each(
         &self,
         jobs: &[Job],
@@ -139,8 +137,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Begins the next run. Whoever takes a job begins its run before the next one can be
-    /// taken, so that the order of ids is that of the jobs; one that another process measures
+    /// Begins the next run. A worker that takes a job begins its run before the next job can be
+    /// taken, so that the order of ids is that of the jobs. A job that another process measures
     /// goes to the end of the queue.
     fn begin_next<'j>(&self, queue: &Mutex<VecDeque<&'j Job<'j>>>) -> Result<Next<'j>, StoreError> {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +156,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Begins a run; `None` where it is not to be made again and another process measures it.
+    /// Begins a run; returns `None` if it is not to be made again and another process measures it.
     fn begin(&self, job: &Job) -> Result<Option<Begun>, StoreError> {
         let mut run = job.run();
         if !self.resume {
@@ -197,7 +195,7 @@ impl Runner<'_> {
         made
     }
 
-    /// Takes what the target says: into the run, and at once into the store.
+    /// Adds what the target reports to the run, and at once to the store.
     fn take(&self, made: &mut Made, event: Event) -> ControlFlow<()> {
         self.observer.event(&made.run, &event);
         if let Event::Record(record) = event {
@@ -275,7 +273,7 @@ impl Runner<'_> {
 }
 
 impl Job<'_> {
-    /// The run that is to be made: nothing has been measured yet.
+    /// The run to be made: nothing has been measured yet.
     pub fn run(&self) -> Run {
         let machine = self.system.machine();
         Run {
@@ -307,17 +305,17 @@ impl Job<'_> {
     }
 }
 
-/// What a worker does next.
+/// The next action of a worker.
 enum Next<'a> {
     /// It makes this run.
     Begun(&'a Job<'a>, Begun),
-    /// Others make all runs that are left: it waits for what comes of them.
+    /// Others make all remaining runs: it waits for their results.
     OfOthers,
     /// There is nothing left.
     None,
 }
 
-/// A run that is to be made, or one that the store has.
+/// A run to be made, or one that the store already has.
 enum Begun {
     New(Box<Run>),
     Kept(Box<Run>),
@@ -350,10 +348,10 @@ impl Gathered {
     }
 }
 
-/// A run, and what kept it from being stored.
+/// A run, and the reason why it could not be stored.
 struct Made {
     run: Box<Run>,
-    /// Why it is not the run that was asked for.
+    /// The reason why it is not the run that was asked for.
     refused: Option<String>,
     unstored: Option<StoreError>,
 }
@@ -367,7 +365,7 @@ impl Made {
         }
     }
 
-    /// Only the first trouble is told: the others follow from it.
+    /// Notes the first trouble only: the others follow from it.
     fn note(&mut self, stored: Result<(), StoreError>) {
         if let Err(error) = stored {
             self.unstored.get_or_insert(error);
@@ -375,7 +373,7 @@ impl Made {
     }
 }
 
-/// This moment as runs have it: RFC 3339, UTC, to the second.
+/// The current time in the form used in runs: RFC 3339, UTC, to the second.
 pub fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -391,7 +389,7 @@ mod tests {
 
     use super::*;
 
-    /// A system that measures nothing, and looks afterwards what the store has of that.
+    /// A system that measures nothing, and afterwards looks at what the store has of the run.
     struct Looks {
         store: PathBuf,
         seen: Arc<Mutex<Vec<State>>>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of a suite's experiment is carried out, and in how many runs.
+//! The part of a suite's experiment that is carried out, and the number of runs for it.
 
 use punctual_agent::probes::{self, Extent};
 use punctual_model::Nanos;
@@ -8,34 +8,34 @@ use toml::Value;
 
 use crate::Error;
 
-/// How much of a suite is measured.
+/// The part of a suite that is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Scale {
-    /// As much as the suite says.
+    /// As much as the suite specifies.
     #[default]
     Suite,
-    /// This share, above 0, of what the suite's document took: 1 is all of it. Of a size in
-    /// ticks, which no document tells, it is the share of what the suite says.
+    /// This share, above 0, of what the suite's document took: 1 is all of it. For a size in ticks,
+    /// which no document gives, it is the share of the suite's own size.
     Share(f64),
-    /// So many samples of each probe that takes them at an interval.
+    /// This many samples of each probe that takes them at an interval.
     Samples(u64),
-    /// So long a time for each probe that goes on for as long as it is told.
+    /// This much time for each probe that runs for a given time.
     Duration(Nanos),
 }
 
-/// How much one step measures, in each of the runs that share it.
+/// The size of one step, in each of the runs that share it.
 struct Size {
-    /// The parameter that says it.
+    /// The parameter that sets it.
     parameter: &'static str,
-    /// All of it.
+    /// The size in all runs together.
     total: u64,
-    /// What one run takes at most.
+    /// The largest size in one run.
     most: u64,
 }
 
 impl Scale {
-    /// The steps of each run that it takes. A run is no longer than `longest`: then an
-    /// interruption costs no more than that, and a guest keeps no more samples.
+    /// The steps of each run needed. No run is longer than `longest`: an interruption then costs no
+    /// more than that, and a guest keeps no more samples.
     pub fn shards(self, steps: &[Step], longest: Nanos) -> Result<Vec<Vec<Step>>, Error> {
         let sizes: Vec<Option<Size>> = steps
             .iter()
@@ -58,7 +58,7 @@ impl Scale {
         Ok((0..runs).map(shard).collect())
     }
 
-    /// The step's size, if it is another one than the suite's.
+    /// The step's size, if it differs from the suite's.
     fn size(self, step: &Step, longest: Nanos) -> Result<Option<Size>, Error> {
         let measurement = probes::parse(&step.probe, &step.params).map_err(Error::Request)?;
         let extent = measurement.extent();
@@ -87,13 +87,13 @@ impl Size {
         self.total.div_ceil(self.most)
     }
 
-    /// How much the run of that number measures.
+    /// The size in the run with this number.
     fn of_run(&self, run: u64) -> u64 {
         self.total.saturating_sub(run * self.most).min(self.most)
     }
 }
 
-/// A step in the run of that number; a step that is not divided is in the first one.
+/// A step in the run with this number; a step that is not divided is in the first one.
 fn shard(step: &Step, size: Option<&Size>, run: u64) -> Step {
     let mut step = step.clone();
     step.skip = size.map_or(run > 0, |size| size.of_run(run) == 0);

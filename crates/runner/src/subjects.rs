@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which subjects a run is about: the suite's own, or others that the caller names.
+//! The subjects of a run: the suite's own, or others that the caller names.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,21 @@ use punctual_model::suite::{SubjectSpec, Suite};
 
 use crate::{Error, preemption};
 
-/// What the caller says about subjects.
+/// The caller's choice of subjects.
 #[derive(Clone, Debug, Default)]
 pub struct Choice<'a> {
-    /// Kernels in place of the suite's.
+    /// Kernels that replace the suite's.
     pub kernels: &'a [String],
-    /// Boot arguments: one subject for each, of each kernel.
+    /// Boot arguments: each kernel gets one subject for each of them.
     pub boots: &'a [String],
-    /// Only the suite's subjects of these names.
+    /// Names, to which the suite's subjects are restricted.
     pub names: &'a [String],
 }
 
 /// The subjects, in the order in which they are shown.
 ///
-/// # Errors
-/// Where a subject is named twice or does not exist, and where its boot arguments ask for a
-/// preemption model that no kernel knows.
+/// If a subject is named twice or does not exist, or if its boot arguments ask for a preemption
+/// model that no kernel knows.
 pub fn choose(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error> {
     for (what, given) in [
         ("kernel", choice.kernels),
@@ -95,7 +94,7 @@ fn bare(kernel: &str) -> SubjectSpec {
     }
 }
 
-/// A subject with further boot arguments, which are in its name: it is called the same alone
+/// A subject with further boot arguments, which become part of its name: it has the same name alone
 /// and beside others.
 fn with_boot(base: &SubjectSpec, boot: &str) -> SubjectSpec {
     let words = |parts: [&str; 2]| parts.join(" ").trim().to_owned();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Suites: those that come with Punctual, and the user's own.
 //!
-//! A user's file in `~/.config/punctual/suites` takes the place of one of the same name that
-//! comes with Punctual.
+//! A user's file in `~/.config/punctual/suites` replaces one of the same name that comes with
+//! Punctual.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -33,7 +33,7 @@ pub fn all() -> Result<BTreeMap<String, Suite>, Error> {
     Ok(suites)
 }
 
-/// The suite of that name, or in that file.
+/// The suite of this name, or in this file.
 pub fn find(name_or_path: &str) -> Result<Suite, Error> {
     if data_files::is_path(name_or_path) {
         let path = Path::new(name_or_path);
@@ -58,8 +58,8 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
     })
 }
 
-/// A suite that measures these probes, each under each of these loads; idle where none is
-/// named. Its subjects are those of the suite `demo`.
+/// A suite that measures these probes, each under each of these loads, or idle if there are none.
+/// Its subjects are those of the suite `demo`.
 pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<Suite, Error> {
     let step = |probe: &String| Step {
         probe: probe.clone(),
@@ -96,8 +96,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
 
 /// A command whose program is found from any directory.
 ///
-/// # Errors
-/// Where its path cannot be told.
+/// If its absolute path cannot be determined.
 pub fn from_any_directory(command: &str) -> Result<String, Error> {
     let (program, rest) = command.split_once(' ').unwrap_or((command, ""));
     if !data_files::is_path(program) {
@@ -118,7 +117,7 @@ fn modules(step: &Step) -> impl Iterator<Item = &'static str> + use<> {
     own.into_iter().chain(stall)
 }
 
-/// The steps of a suite that are of these probes; all of them where none is named.
+/// The steps of a suite with these probes; all steps if no probe is named.
 pub fn only(mut suite: Suite, probes: &[String]) -> Result<Suite, Error> {
     let known: Vec<&str> = suite.steps.iter().map(|step| step.probe.as_str()).collect();
     if let Some(unknown) = probes.iter().find(|probe| !known.contains(&probe.as_str())) {
@@ -131,9 +130,9 @@ pub fn only(mut suite: Suite, probes: &[String]) -> Result<Suite, Error> {
     Ok(suite)
 }
 
-/// A suite with all of its probes under each of these loads, which are names or paths, in
-/// place of its own; the same suite where none is named. Where it has steps under such a load
-/// these are taken as they are.
+/// A suite with all its probes under each of these loads, which are names or paths, in place of its
+/// own loads. The suite stays the same if no load is named. Steps that it already has under such a
+/// load stay as they are.
 pub fn under(mut suite: Suite, loads: &[String]) -> Result<Suite, Error> {
     if loads.is_empty() {
         return Ok(suite);
@@ -160,8 +159,8 @@ pub fn under(mut suite: Suite, loads: &[String]) -> Result<Suite, Error> {
     Ok(suite)
 }
 
-/// The name of a load: a path is read, from `directory`, and its load is one of the suite's.
-/// Where it is to run stays behind it.
+/// The name of a load. If it is a path, which is relative to `directory`, the file is read and its
+/// load becomes one of the suite's. The placement after the name is kept.
 fn adopt(own: &mut Loads, load: &str, directory: &Path) -> Result<String, Error> {
     let (path, place) = placed(load);
     if !data_files::is_path(path) {
@@ -201,8 +200,8 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
     Ok(suite)
 }
 
-/// The plan for one run of these steps, the suite's or some of them. What is wrong with them
-/// is said here, before any boot.
+/// The plan for one run of these steps, which are all or some of the suite's. Faults in them are
+/// reported here, before any boot.
 pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<Plan, Error> {
     for (step, number) in steps.iter().zip(1..) {
         let wrong = |reason: String| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Subjects ready to run: what a suite asks for, looked up, built and put together.
+//! Subjects ready to run: the parts that a suite asks for, looked up, built and put together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,10 +29,10 @@ use crate::companion::CALLS;
 use crate::memory::{self, BESIDE_GUEST_MIB};
 use crate::{Companion, Error, did_you_mean, preemption};
 
-/// The kernel of whose source guests compile a piece.
+/// The kernel from whose source guests compile a piece.
 const COMPILED: &str = "debian-6.12";
 
-/// What makes the file system on a guest's disk.
+/// The program that makes the file system on a guest's disk.
 const MKE2FS: &str = "/usr/sbin/mke2fs";
 
 /// A subject that is ready to run.
@@ -43,38 +43,39 @@ pub struct PreparedSystem {
     pub absent: BTreeMap<String, String>,
 }
 
-/// What every virtual subject of a suite gets.
+/// The equipment that every virtual subject of a suite gets.
 #[derive(Debug)]
 pub struct Equipment {
     /// Programs of this machine, with their libraries.
     programs: Vec<PathBuf>,
     /// Other files of this machine.
     files: Vec<PathBuf>,
-    /// The userland that programs have, and those of the suite's steps that are to be in it.
+    /// The userland for programs, and those programs of the suite's steps that must be in it.
     root: Option<(Userland, BTreeSet<String>)>,
     /// Punctual's own kernel modules, by name.
     modules: Vec<String>,
-    /// Whether it gets a disk.
+    /// True if it gets a disk.
     disk: bool,
     /// The two cards of its wire, if it gets one.
     pub network: Option<Card>,
-    /// Whether it gets a piece of a kernel's source.
+    /// True if it gets a piece of a kernel's source.
     kernel_source: bool,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
-    /// How many CPUs.
+    /// The number of CPUs.
     pub cpus: u32,
-    /// How long the turn of one of several CPUs is at most: a whole number of microseconds.
+    /// The longest turn of one of several CPUs: a whole number of microseconds.
     pub turn: Nanos,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
-    /// How a run gets to a booted guest.
+    /// The way in which a run gets a booted guest.
     pub start: Start,
 }
 
 impl Equipment {
-    /// What a suite and its loads ask for, as far as it is here. What is missing is said; the
-    /// probes that need it will be unsupported, and all else can be measured.
+    /// Collects what a suite and its loads ask for, as far as it exists on this machine. Missing
+    /// parts are reported; the probes that need them will be unsupported, and everything else can
+    /// be measured.
     pub fn of(
         suite: &Suite,
         loads: &BTreeMap<String, Load>,
@@ -102,7 +103,7 @@ impl Equipment {
 }
 
 impl Equipment {
-    /// Whether what the guest is to have can be copied, and fits into its memory.
+    /// Checks that the guest's files can be copied and fit into its memory.
     fn check_room(&self) -> Result<(), Error> {
         let mut bytes = 0;
         for path in self.programs.iter().chain(&self.files) {
@@ -124,10 +125,10 @@ impl Equipment {
 }
 
 impl Equipment {
-    /// Whether a userland fits into a guest's memory: once packed, and once unpacked, of which
-    /// the kernel takes at most half of the memory.
+    /// Checks that a userland fits into a guest's memory twice: once packed, and once unpacked, for
+    /// which the kernel takes at most half of the memory.
     fn check_room_for(&self, userland: &Userland) -> Result<(), Error> {
-        /// What else a guest needs, in mebibytes.
+        /// The memory for the rest of a guest, in mebibytes.
         const REST_MIB: u64 = 128;
         let needs = 2 * userland.size().div_ceil(1 << 20) + REST_MIB;
         if needs <= u64::from(self.memory_mib) {
@@ -151,16 +152,16 @@ impl Equipment {
 pub struct Builder<'a> {
     /// The bench.
     pub bench: &'a VirtualBench,
-    /// Where kernels come from.
+    /// The catalog from which kernels come.
     pub catalog: &'a Catalog,
     /// Punctual's cache directory.
     pub cache: &'a Path,
-    /// What each subject gets.
+    /// The equipment that each subject gets.
     pub equipment: &'a Equipment,
 }
 
 impl Builder<'_> {
-    /// One for each subject, in their order; kernels are fetched and modules built where that is
+    /// Builds a system for each subject, in their order; fetches kernels and builds modules if
     /// needed.
     pub fn build(
         &self,
@@ -245,8 +246,8 @@ impl Builder<'_> {
         })
     }
 
-    /// The cards of a guest's wire, whose driver is put into its initramfs; or why it has none:
-    /// then what needs them is unsupported, and all else can be measured.
+    /// The cards of a guest's wire, whose driver goes into its initramfs, or the reason why it has
+    /// none. Probes that need them are then unsupported, and everything else can be measured.
     fn network(
         &self,
         kernel: &Kernel,
@@ -271,8 +272,9 @@ impl Builder<'_> {
         Ok(Err(why))
     }
 
-    /// This machine's programs, for guests in which they run, and Punctual's own for other ones:
-    /// what needs one that is not there is unsupported, and all else can be measured.
+    /// This machine's programs for guests in which they run, and Punctual's own for other guests.
+    /// Probes and loads that need a missing program are unsupported, and everything else can be
+    /// measured.
     fn programs(&self, kernel: &Kernel, progress: &mut dyn FnMut(&str)) -> Vec<Program> {
         let architecture = kernel.architecture;
         let own = Companion::Calls(Architecture::Amd64).find();
@@ -300,14 +302,14 @@ impl Builder<'_> {
         programs
     }
 
-    /// The source that is compiled: the same on all kernels, or it would not be one load.
+    /// The source to compile. It is the same on all kernels, as it would otherwise not be one load.
     fn kernel_source(&self, progress: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>, KernelError> {
         let kernel = self.catalog.ensure(COMPILED, progress)?;
         tree::preprocessed(self.cache, &kernel, progress)
     }
 
-    /// Punctual's own modules for a kernel, or why there are none: then what needs them is
-    /// unsupported, and all else can be measured.
+    /// Punctual's own modules for a kernel, or the reason why there are none. Probes that need them
+    /// are then unsupported, and everything else can be measured.
     fn modules(
         &self,
         kernel: &Kernel,
@@ -328,7 +330,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The machine of one subject, to be watched: its kernel is fetched where that is needed.
+    /// The machine of one subject, to be watched; its kernel is fetched if needed.
     pub fn machine(
         &self,
         subject: &SubjectSpec,
@@ -369,7 +371,7 @@ impl Builder<'_> {
     }
 }
 
-/// An unknown kernel, with the name that was probably meant.
+/// The error for an unknown kernel, with the name that was probably meant.
 fn with_likely_name(error: KernelError) -> Error {
     let KernelError::Unknown { id, known } = error else {
         return error.into();
@@ -378,7 +380,7 @@ fn with_likely_name(error: KernelError) -> Error {
     Error::UnknownKernel { id, likely, known }
 }
 
-/// What subjects with the same kernel have in common.
+/// The parts that subjects with the same kernel share.
 struct Guest {
     kernel: Kernel,
     initramfs: PathBuf,
@@ -387,7 +389,7 @@ struct Guest {
     absent: BTreeMap<String, String>,
 }
 
-/// This machine, as it is.
+/// The system for this machine, as it is.
 pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
     PreparedSystem {
         system: Box::new(HostSystem {
@@ -399,7 +401,7 @@ pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
     }
 }
 
-/// Whether the modules that a suite asks for are Punctual's own.
+/// Checks that the modules that a suite asks for are Punctual's own.
 fn check_modules(suite: &Suite) -> Result<(), Error> {
     for module in &suite.modules {
         if !kmod::NAMES.contains(&module.as_str()) {
@@ -409,9 +411,9 @@ fn check_modules(suite: &Suite) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the kernel modules that a suite asks for built on a board, and loaded whenever it
-/// measures. Those that it cannot have are returned with the reasons, which are said: what
-/// needs them is unsupported, and all else can be measured.
+/// Has the kernel modules that a suite asks for built on a board, and loaded whenever it measures.
+/// Returns those that the board cannot have, with the reasons, and reports these. Probes that need
+/// them are unsupported, and everything else can be measured.
 pub fn build_modules(
     board: &mut Board,
     suite: &Suite,
@@ -437,14 +439,14 @@ pub fn build_modules(
     Ok(absent.into_iter().map(text).collect())
 }
 
-/// Why a board has no modules where nobody has asked for them.
+/// The modules that a board lacks because nobody has asked for them, with that as the reason.
 pub fn not_asked_for(suite: &Suite) -> BTreeMap<String, String> {
     let why = "--build-modules has it built and loaded there";
     let absent = |name: &String| (name.clone(), why.to_owned());
     suite.modules.iter().map(absent).collect()
 }
 
-/// A board that was reached, and the modules that it cannot have, with the reasons.
+/// A system for a board that was reached, with the modules that it cannot have and the reasons.
 pub fn board(system: SshSystem, absent: BTreeMap<String, String>) -> PreparedSystem {
     PreparedSystem {
         system: Box::new(system),
@@ -467,7 +469,8 @@ fn put_disk(initramfs: &mut Initramfs, modules: &[DiskModule]) -> Result<(), Err
     Ok(())
 }
 
-/// The guest loads them in the order of their names: the last is the card's.
+/// Puts the modules of a network card where the guest loads them in the order of their names, the
+/// card's last.
 fn put_network(initramfs: &mut Initramfs, modules: &[PathBuf]) -> Result<(), Error> {
     for (number, module) in modules.iter().enumerate() {
         let name = module.file_name().unwrap_or_default().to_string_lossy();
@@ -493,7 +496,7 @@ fn put_kernel_source(initramfs: &mut Initramfs, files: &[PathBuf]) -> Result<(),
     Ok(())
 }
 
-/// The userland of a suite, and the programs of its steps that are to be in it.
+/// The userland of a suite, and the programs of its steps that must be in it.
 fn root(
     suite: &Suite,
     say: &mut dyn FnMut(&str),
@@ -512,7 +515,7 @@ fn root(
     Ok(Some((userland, programs.collect())))
 }
 
-/// Puts a userland into the guest, and the files in it that the guest has besides.
+/// Puts a userland into the guest, and further files of the guest into that.
 fn put_root(
     initramfs: &mut Initramfs,
     userland: &Userland,
@@ -556,7 +559,7 @@ fn programs(suite: &Suite, loads: &BTreeMap<String, Load>) -> BTreeSet<String> {
     suite.programs.iter().chain(of_loads).cloned().collect()
 }
 
-/// Programs by name, path or pattern of paths, as paths; a name is looked up along the PATH.
+/// Finds programs by name, path or path pattern, as paths; names are looked up along the PATH.
 fn find_programs(
     programs: &BTreeSet<String>,
     say: &mut dyn FnMut(&str),
@@ -581,8 +584,8 @@ fn find_programs(
     Ok(found)
 }
 
-/// The program that runs programs of system calls, for guests of this architecture; an error
-/// that says how to get it where it is not here.
+/// The program that runs programs of system calls, for guests of this architecture. If it is
+/// missing, the error says how to get it.
 pub fn calls(architecture: Architecture) -> Result<PathBuf, String> {
     let path = Companion::Calls(architecture).find();
     if path.is_file() {
@@ -595,7 +598,7 @@ pub fn calls(architecture: Architecture) -> Result<PathBuf, String> {
     ))
 }
 
-/// A program by name, path or pattern of paths; a name is looked up along the PATH.
+/// Finds a program by name, path or path pattern; a name is looked up along the PATH.
 pub(crate) fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
     if name.contains('*') {
         return Ok(find(name)?.pop());
@@ -611,7 +614,7 @@ pub(crate) fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
     Ok(candidates.into_iter().find(|path| path.is_file()))
 }
 
-/// The files that a pattern names, sorted.
+/// The files that match a pattern, sorted.
 fn find(pattern: &str) -> Result<Vec<PathBuf>, Error> {
     let wrong = |error: glob::PatternError| Error::Request(format!("{pattern}: {error}"));
     let paths = glob::glob(pattern).map_err(wrong)?;
@@ -622,10 +625,10 @@ fn find(pattern: &str) -> Result<Vec<PathBuf>, Error> {
     paths.map(|path| path.map_err(readable)).collect()
 }
 
-/// Directories of a guest's own, which hide what lies there.
+/// Directories of a guest's own, which hide files copied there.
 const OF_GUESTS: [&str; 5] = ["/dev", "/proc", "/run", "/sys", "/tmp"];
 
-/// Files by pattern, sorted.
+/// The files that match these patterns, sorted.
 fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for pattern in patterns {

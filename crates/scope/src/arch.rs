@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is an architecture's own: what its instructions do, and how its kernel calls what all
-//! kernels have. No other file of the scope names an instruction or a register.
+//! The architecture-specific code: what instructions do, and how a kernel names what all kernels
+//! have. No other file of the scope names an instruction or a register.
 
 mod aarch64;
 mod x86_64;
@@ -17,57 +17,61 @@ use crate::symbols::Symbols;
 /// The code of an architecture's kernel.
 #[derive(Debug)]
 pub struct Code {
-    /// As the plugin calls it.
+    /// The architecture, as the plugin names it.
     pub arch: Arch,
-    /// Why a kernel of this release is not understood, if it is not.
+    /// Returns why a kernel of this release is not understood, if it is not.
     pub refusal: fn(&str) -> Option<String>,
-    /// Whether the file of a kernel of this release has places that `saves` finds.
+    /// Returns true if the file of a kernel of this release has places that `saves` finds.
     pub must_save: fn(&str) -> bool,
-    /// Understands a block, behind these instructions of the same function, where they are known.
+    /// Decodes a block. The instructions before it, of the same function, are passed where they are
+    /// known.
     pub decode: fn(&Block, &[Insn], &Symbols) -> Decoded,
-    /// How many bytes of them it is to be given: 0 where each instruction is understood by itself.
+    /// The number of bytes of these instructions to pass; 0 if each instruction is understood by
+    /// itself.
     pub looks_back: u64,
-    /// Where a kernel's file takes the place of the preemption count into a register: how far
-    /// behind its begin, and the number of the register.
+    /// Returns where a kernel's file takes the place of the preemption count into a register: the
+    /// offset from its start, and the number of the register.
     pub pointers: fn(&[u8]) -> Vec<(u64, u8)>,
-    /// How far behind what such a register has the count itself is, by the kernel's file, where
-    /// that differs from kernel to kernel.
+    /// Returns the offset of the count from the address in such a register, by the kernel's file,
+    /// where that differs from kernel to kernel.
     pub count_place: fn(&[u8]) -> Option<u64>,
-    /// Where a kernel's file reads what masks interrupts to have it restored, though it does not
-    /// set what is set already: how far behind its begin.
+    /// Returns where a kernel's file reads the interrupt mask to have it restored, though it does
+    /// not set a mask that is set already: the offsets from its start.
     pub saves: fn(&[u8]) -> Vec<u64>,
-    /// Functions of a kind, by their whole names, or, with `*`, by how they begin; beside those
-    /// that all kernels have.
+    /// Functions of a kind, in addition to those that all kernels have: by their whole names or,
+    /// with `*`, by their prefixes.
     pub functions: &'static [(CodeKind, &'static str)],
-    /// What code belongs to where the CPU comes by itself, if it does, and whether it is there
-    /// that it comes in: by the symbol before it, and how far that is.
+    /// Returns the entry to which code belongs, if the CPU comes there by itself, and true if the
+    /// CPU comes in at this very place. The code is given by the symbol before it and its offset.
     pub entry: fn(&str, u64) -> Option<(&'static str, bool)>,
-    /// How the names of tables end of which each piece is such a place; what follows a piece
-    /// gives it its name.
+    /// The ending of the names of tables of which each piece is such an entry. The code that
+    /// follows a piece gives it its name.
     pub table: Option<&'static str>,
-    /// A system call's, where the CPU comes as by any other exception.
+    /// The name of a system call's entry, where the CPU enters as by any other exception.
     pub syscall: Option<&'static str>,
-    /// What is called there by system calls only: who comes out of it was in one.
+    /// The function that only system calls call there. A CPU that comes out of it was in a system
+    /// call.
     pub in_syscall: Option<&'static str>,
-    /// The entry of system calls at which the plugin can move a program's wait; `None` where it
+    /// The entry of system calls at which the plugin can move a program's wait; `None` if it
     /// cannot.
     pub moves_at: Option<&'static str>,
-    /// How the names of detours begin by which functions are called through a pointer.
+    /// The prefix of the names of detours that call functions through a pointer.
     pub detour: Option<&'static str>,
-    /// Where the CPU goes from one thread to another.
+    /// The function at which the CPU goes from one thread to another.
     pub switch: &'static str,
-    /// Where the CPU comes when its timer is due, or goes next that no other interrupt leads to.
+    /// The entry at which the CPU comes in when its timer is due, or the next function to which no
+    /// other interrupt leads.
     pub timer: &'static str,
-    /// Code whose operands tell which lock is waited for, or given back.
+    /// Functions whose operands tell which lock is waited for or given back.
     pub locks: &'static [&'static str],
-    /// Variables whose places are of interest.
+    /// Variables whose addresses are of interest.
     pub variables: &'static [&'static str],
-    /// Where the kernel puts its own code for user space, unless it is to choose at random.
+    /// The place where the kernel puts its own code for user space, unless it chooses at random.
     pub vdso: Range<u64>,
 }
 
 impl Code {
-    /// That of an architecture.
+    /// Returns the code of an architecture.
     pub fn of(architecture: Architecture) -> &'static Self {
         match architecture {
             Architecture::Amd64 => &x86_64::CODE,
@@ -75,31 +79,32 @@ impl Code {
         }
     }
 
-    /// Whether a function is a detour by which a pointer is called.
+    /// Returns true if a function is a detour by which a pointer is called.
     pub fn is_detour(&self, name: &str) -> bool {
         self.detour.is_some_and(|begin| name.starts_with(begin))
     }
 
-    /// Whether a name is that of a table of many short pieces, each the begin of its own.
+    /// Returns true if a name is that of a table of many short pieces, each the start of its own.
     pub fn is_table(&self, name: &str) -> bool {
         self.table.is_some_and(|end| name.ends_with(end))
     }
 }
 
-/// Where CPUs go at interrupts of other CPUs, and the functions that send these.
+/// The entries of interrupts that other CPUs send, and the functions that send them.
 pub const IPIS: [(&str, &str); 3] = x86_64::IPIS;
 
-/// The name of where the CPU came, as it is told.
+/// Returns the name of the CPU's entry, as it is shown.
 pub fn entry_name(name: &str) -> &str {
     x86_64::entry_name(name)
 }
 
-/// Whether a function is a detour on the way into another one, or out of it.
+/// Returns true if a function is a detour on the way into another one, or out of it.
 pub fn is_detour(name: &str) -> bool {
     x86_64::is_detour(name)
 }
 
-/// Whether a function is where an interrupt enters the kernel, as the kernel's own stacks have it.
+/// Returns true if an interrupt enters the kernel at a function, as the kernel's own stacks name
+/// it.
 pub fn is_interrupt(function: &str) -> bool {
     x86_64::is_interrupt(function) || aarch64::is_interrupt(function)
 }

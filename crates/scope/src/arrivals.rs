@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every arrival: how late a thread of the highest priority would have run, had its timer been
-//! due at any moment of a run; and the aimed sample, which proves it.
+//! Every arrival: how late a thread of the highest priority would have run, had its timer been due
+//! at any moment of a run; and the aimed sample, which proves it.
 //!
-//! A run is repeated, watched, and each change of what is off is noted ([`timeline`]). Of each
-//! moment at which the probe's thread waits it is then known how long it takes until a thread may
-//! be switched to. What follows is the path, as the run's own samples went it from such a state
-//! ([`path`]). Both together are how late an arrival would be ([`tail`]). Of an interrupt's handler
-//! it is the same, but nothing except interrupts off keeps it away.
+//! A run is repeated and watched, and each change of what is off is noted ([`timeline`]). This
+//! shows, for each moment at which the probe's thread waits, how long it takes until a thread may
+//! be switched to. Then the path follows, as the run's own samples went it from such a state
+//! ([`path`]). Both together are the lateness of an arrival ([`tail`]). The same holds for an
+//! interrupt's handler, but only disabled interrupts keep it away.
 
 pub mod aim;
 pub mod forecast;
@@ -45,10 +45,10 @@ use program::{Program, REAL_TIME_BELOW, Turns, Wait};
 use steps::Kind;
 use timeline::Period;
 
-/// The quantiles that are told.
+/// The quantiles that are reported.
 pub const QUANTILES: [f64; 7] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999_9];
 
-/// What is late.
+/// The kind of code that is late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// A thread of the highest priority, whose timer is due.
@@ -60,7 +60,7 @@ pub enum Waits {
 }
 
 impl Waits {
-    /// In the arrivals of a recording.
+    /// Returns the kind of code that is late in the arrivals of a recording.
     pub fn of(recording: &Recording) -> Self {
         match recording.key.probe.as_str() {
             "irq" => Self::Handler,
@@ -73,77 +73,78 @@ impl Waits {
 /// All arrivals of a recording.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// What is late.
+    /// The kind of code that is late.
     pub waits: Waits,
     /// The recording's number in the run.
     pub recording: usize,
-    /// How much time was looked at: from where the probe's thread sleeps to where it is due.
+    /// The time that was looked at: from where the probe's thread sleeps to where it is due.
     pub time: Nanos,
-    /// In how many periods.
+    /// The number of periods.
     pub periods: u64,
-    /// Periods in which the count of instructions and the guest's clock do not agree, or in which
-    /// something that was off was missed; nothing of them counts.
+    /// The number of periods in which the count of instructions and the guest's clock do not agree,
+    /// or in which something that was off was missed. They do not count.
     pub strange: u64,
-    /// Time behind which no sample shows the path: arrivals there are later than is told.
+    /// Time that is followed by a path that no sample shows. Arrivals there are later than is
+    /// reported.
     pub unlearnt: Nanos,
-    /// Samples from which the path behind was learnt.
+    /// The number of samples from which the path was learnt.
     pub learnt: usize,
-    /// Of each of [`QUANTILES`], how late: in that share of the time it is no later.
+    /// The lateness at each of [`QUANTILES`]: in that share of the time, an arrival is no later.
     pub quantiles: Vec<(f64, Nanos)>,
-    /// In which share of the time it is later than so much.
+    /// The share of the time in which an arrival is later than the given lateness.
     pub later: Vec<(Nanos, f64)>,
     /// The latest of all.
     pub worst: Nanos,
-    /// Where it is latest, the worst first; each place once.
+    /// The places with the latest arrivals, worst first and each once.
     pub places: Vec<Place>,
-    /// Whether an arrival may change what follows, as soft interrupts run where interrupts end.
+    /// True if an arrival may change what follows, as soft interrupts run where interrupts end.
     pub is_forecast: bool,
 }
 
 /// A place at which threads wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What is off.
+    /// The kind of section.
     pub off: Off,
     /// The function that switched it off.
     pub function: String,
-    /// The function that ran most of it, and for how long.
+    /// The function that ran most of it, and its time.
     pub most: (String, Nanos),
-    /// How many such stretches there were.
+    /// The number of such stretches.
     pub count: u64,
-    /// How long the longest is.
+    /// Length of the longest one.
     pub length: Nanos,
-    /// The interrupts that come into the path behind it.
+    /// Time of the interrupts that come into the path after it.
     pub falls_in: Nanos,
-    /// From where the path goes on.
+    /// The state from which the path goes on.
     pub from: From,
-    /// The path behind it.
+    /// The path after it.
     pub path: Nanos,
-    /// How late an arrival at its begin would be, as near to that as can be aimed.
+    /// The foretold lateness of an arrival at its start, as near to that as can be aimed.
     pub foretold: Nanos,
-    /// The sample in whose period it is: so many had been taken before in its step.
+    /// The sample in whose period it is, as the number of samples taken before it in its step.
     pub sample: u64,
-    /// How long after the reading of the clock for the sample before; none where the CPU slept
-    /// before and after.
+    /// Time since the reading of the clock for the previous sample; `None` if the CPU slept before
+    /// and after.
     pub after: Option<Nanos>,
-    /// From where its sample was armed to where the probe's thread gave up the CPU, in
+    /// Length from where its sample was armed to where the probe's thread gave up the CPU, in
     /// instructions.
     pub arming: u64,
-    /// By how much longer arming is expected to take where the sample is due here.
+    /// The extra time that arming is expected to take if the sample is due here.
     pub shift: Nanos,
-    /// How long each function is foretold to run, from its begin to the switch to the probe's
+    /// The foretold time of each function, from the place's start to the switch to the probe's
     /// thread.
     pub ran: BTreeMap<String, Nanos>,
-    /// How long the way back to user space takes behind that.
+    /// Time of the way back to user space after that.
     pub back: Nanos,
-    /// Of a program's thread: the wait that is moved for it, and how long after the reading of the
-    /// clock that was due.
+    /// The wait of a program's thread that is moved for it, and the time from the reading of the
+    /// clock to when that was due.
     pub wait: Option<(Wait, Nanos)>,
-    /// Where the longest sections with interrupts off begin within it, from its own begin on.
+    /// Starts of the longest sections with interrupts off within it, counted from its own start.
     pub starts: Vec<Nanos>,
 }
 
-/// Whether arrivals of a recording can be told: an error is the reason why not.
+/// Checks that arrivals of a recording can be determined. The error is the reason why not.
 pub fn can_tell(run: &Run, recording: &Recording) -> Result<(), String> {
     let title = recording.title();
     match recording.key.probe.as_str() {
@@ -179,7 +180,7 @@ pub fn can_tell(run: &Run, recording: &Recording) -> Result<(), String> {
     Ok(())
 }
 
-/// The same of the probe `app`: of a thread whose waits are found by the switches that began and
+/// The same for the probe `app`: for a thread whose waits are found by the switches that began and
 /// ended them.
 fn can_tell_waits(run: &Run, recording: &Recording) -> Result<(), String> {
     let (title, variant) = (recording.title(), &recording.key.variant);
@@ -203,7 +204,7 @@ fn can_tell_waits(run: &Run, recording: &Recording) -> Result<(), String> {
     Ok(())
 }
 
-/// The same of the probe `irq`.
+/// The same for the probe `irq`.
 fn can_tell_interrupts(recording: &Recording) -> Result<(), String> {
     let title = recording.title();
     if !are_told_of(&recording.key) {
@@ -221,8 +222,8 @@ fn can_tell_interrupts(recording: &Recording) -> Result<(), String> {
     Ok(())
 }
 
-/// The recordings of a run whose arrivals are wanted and can be told; an error where there is
-/// none.
+/// Returns the recordings of a run whose arrivals are wanted and can be determined; an error if
+/// there is none.
 pub fn chosen(run: &Run, wanted: &Wanted) -> Result<Vec<usize>, ScopeError> {
     let numbered = run.recordings.iter().enumerate();
     let meant = numbered.filter(|(_, recording)| wanted.wants(recording));
@@ -252,20 +253,20 @@ pub fn chosen(run: &Run, wanted: &Wanted) -> Result<Vec<usize>, ScopeError> {
     Ok(found)
 }
 
-/// What is known of a recording's step.
+/// The state of one recording's step while its run is followed.
 struct Followed {
     /// The recording's number in the run.
     recording: usize,
     waits: Waits,
-    /// How each sample's period ends.
+    /// The end of each sample's period.
     ends: Vec<Ends>,
-    /// How long after it was due each sample's handler ran; empty where a thread waits.
+    /// The delay of each sample's handler after it was due; empty where a thread waits.
     handled: Vec<Nanos>,
     analysis: Analysis,
 }
 
 impl Followed {
-    /// Of a recording of a run.
+    /// Creates the state of a recording of a run.
     fn new(run: &Run, number: usize) -> Result<Self, ScopeError> {
         let recording = &run.recordings[number];
         let waits = Waits::of(recording);
@@ -304,7 +305,8 @@ impl Followed {
 }
 
 impl Followed {
-    /// An error is the reason why what was seen of a program's thread tells nothing.
+    /// Checks that what was seen of a program's thread tells something. The error is the reason why
+    /// not.
     fn can_be_told(&self, run: &Run, program: Option<&Program>) -> Result<(), String> {
         let Some(program) = program.filter(|_| self.waits == Waits::Program) else {
             return Ok(());
@@ -349,8 +351,8 @@ impl Followed {
     }
 }
 
-/// The recording that says when the thread has read the clock that waits for the interrupts of
-/// another one.
+/// Returns the recording of the thread that waits for another recording's interrupts. It says when
+/// that thread has read the clock.
 fn reader<'a>(run: &'a Run, own: &Recording) -> Result<&'a Recording, ScopeError> {
     let variant = own.key.variant.replace("hard", "whole");
     let is_reader = |one: &&Recording| {
@@ -363,7 +365,7 @@ fn reader<'a>(run: &'a Run, own: &Recording) -> Result<&'a Recording, ScopeError
     })
 }
 
-/// Follows a run, and takes each of its periods to the step's analysis.
+/// Follows a run, and hands each of its periods to the step's analysis.
 struct Follower<'a> {
     tracer: SectionTracer<'a>,
     clock: GuestClock,
@@ -394,7 +396,7 @@ impl Follower<'_> {
     }
 }
 
-/// How the period of each sample ends.
+/// Returns the end of each sample's period.
 fn ends(recording: &Recording) -> Vec<Ends> {
     let mut read = Nanos::ZERO;
     let samples = recording.samples.iter();
@@ -406,8 +408,8 @@ fn ends(recording: &Recording) -> Vec<Ends> {
     ends.collect()
 }
 
-/// Looks at every arrival of these recordings of a run, which is repeated, watched. Also returns
-/// the digest of what came out.
+/// Examines every arrival of these recordings of a run, which is repeated and watched. Also returns
+/// the digest of the output.
 pub fn arrivals(
     repeater: &Repeater,
     run: &Run,
@@ -459,7 +461,7 @@ pub fn arrivals(
     Ok((told.collect(), digest))
 }
 
-/// The threads of programs that are followed; none where there is none.
+/// Returns the threads of programs that are followed; `None` if there is none.
 fn threads(run: &Run, steps: &BTreeMap<u32, Followed>) -> Option<Program> {
     let own = steps
         .iter()
@@ -536,7 +538,7 @@ fn tell(analysis: Analysis, waits: Waits, names: &Names, clock: GuestClock) -> A
     }
 }
 
-/// How long each function is foretold to run at a place, and on the path behind it.
+/// Returns the foretold time of each function at a place, and on the path after it.
 fn foretold(
     found: &Found,
     paths: &Paths,
@@ -561,7 +563,7 @@ fn foretold(
     all
 }
 
-/// Round latenesses up to the worst: 1, 2, 5, 10 µs and so on.
+/// Returns round latenesses up to the worst: 1, 2, 5, 10 µs and so on.
 fn steps(worst: Nanos) -> impl Iterator<Item = Nanos> {
     let tens = (0..7).map(|power| 10_i64.pow(power));
     let all = tens.flat_map(|ten| [1, 2, 5].map(|step| Nanos::from_micros(ten * step)));

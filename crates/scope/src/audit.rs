@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What reached a CPU that was to be left alone, from where, and what it cost, over all
+//! Lists what reached a CPU that was to be left alone, its source and its cost, over all
 //! interruptions of a recording.
 
 use std::cmp::Reverse;
@@ -9,54 +9,54 @@ use punctual_model::Nanos;
 use crate::breakdown::{Arrival, Breakdown, Ipi};
 use crate::explain::Explained;
 
-/// What reached the CPU of a recording.
+/// The intruders on the CPU of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
     /// The recording's number in its run.
     pub recording: usize,
-    /// What came in, what took most time first.
+    /// The intruders, with the one that took most time first.
     pub intruders: Vec<Intruder>,
-    /// The samples of which that cannot be told, and why.
+    /// The samples whose intruders cannot be determined, with the reasons.
     pub untold: Vec<(u64, String)>,
 }
 
-/// What came in again and again: the same, from the same place.
+/// An intruder: something that came in again and again from the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intruder {
-    /// Where the CPU went, as `apic_timer_interrupt`; or the thread that got it.
+    /// The entry to which the CPU went, such as `apic_timer_interrupt`; or the thread that got it.
     pub entry: String,
-    /// What was carried out there.
+    /// The work that was carried out there.
     pub did: Vec<String>,
-    /// Who sent the interrupt, where another CPU did.
+    /// The sender of the interrupt, if another CPU sent it.
     pub sender: Option<Sender>,
-    /// How often.
+    /// The number of times.
     pub times: usize,
-    /// How long the CPU was at it, all together.
+    /// The time that the CPU spent on it, all together.
     pub sum: Nanos,
-    /// And once, at most.
+    /// The longest single time.
     pub longest: Nanos,
-    /// The number of the sample in which that was.
+    /// The number of the sample with the longest time.
     pub longest_in: u64,
 }
 
-/// Who sent an interrupt to another CPU.
+/// The sender of an interrupt to another CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    /// From which CPU.
+    /// The CPU that sent it.
     pub cpu: u32,
-    /// For whom it ran, each once: of an interrupt, whom that met.
+    /// The threads for which it ran, each once; for an interrupt, the thread that it met.
     pub threads: Vec<String>,
-    /// The function that sent it, and those that called it, the innermost first.
+    /// The function that sent it, and those that called it, innermost first.
     pub functions: Vec<String>,
 }
 
 impl Sender {
-    /// Whether both sent it from the same place.
+    /// Returns true if both sent it from the same place.
     fn is_same(&self, other: &Self) -> bool {
         (self.cpu, &self.functions) == (other.cpu, &other.functions)
     }
 
-    /// The same place, in another thread, it may be.
+    /// Adds the threads of another sender at the same place.
     fn also(&mut self, other: Self) {
         for thread in other.threads {
             if !self.threads.contains(&thread) {
@@ -76,7 +76,7 @@ impl Sender {
 }
 
 impl Intruder {
-    /// What came in, in words: `apic_timer_interrupt: tick_nohz_handler`.
+    /// Returns the intruder in words: `apic_timer_interrupt: tick_nohz_handler`.
     pub fn name(&self) -> String {
         match self.did.as_slice() {
             [] => self.entry.clone(),
@@ -84,7 +84,7 @@ impl Intruder {
         }
     }
 
-    /// The same, each of what was carried out by itself.
+    /// The same, with one name for each piece of work.
     pub fn names(&self) -> Vec<String> {
         match self.did.as_slice() {
             [] => vec![self.entry.clone()],
@@ -96,7 +96,7 @@ impl Intruder {
     }
 }
 
-/// What reached the CPU of a recording, of which `explained` has each interruption.
+/// Audits the CPU of a recording, whose interruptions are all in `explained`.
 pub fn audit(recording: usize, explained: &[Explained]) -> Audit {
     let own = explained
         .iter()
@@ -113,7 +113,7 @@ pub fn audit(recording: usize, explained: &[Explained]) -> Audit {
     }
 }
 
-/// All that came in with these interruptions, each with its sample's number.
+/// Returns the intruders of these interruptions, each of which comes with its sample's number.
 fn intruders<'a>(gaps: impl Iterator<Item = (u64, &'a Breakdown)>) -> Vec<Intruder> {
     let mut found: Vec<Intruder> = Vec::new();
     for (seq, gap) in gaps {

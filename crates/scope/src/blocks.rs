@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The blocks of a trace, understood and named.
+//! The blocks of a trace, decoded and named.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,40 +8,40 @@ use punctual_trace::{Block, Insn};
 use crate::decode::{Counted, Decoded, Holder, Op};
 use crate::names::{Func, KERNEL, Names};
 
-/// The blocks of a trace, understood and named.
+/// The blocks of a trace, decoded and named.
 #[derive(Debug)]
 pub struct Blocks<'s> {
     /// The names.
     pub names: Names<'s>,
     decoded: Vec<Decoded>,
-    /// The block's name, and whether it is the name's first.
+    /// The block's name, and true if the block is the name's first.
     functions: Vec<(Func, bool)>,
     notes: Vec<Option<Notes>>,
-    /// Into which registers each name's code takes the place of the preemption count: a bit for
+    /// The registers into which each name's code takes the place of the preemption count: a bit for
     /// each.
     pointers: HashMap<Func, u64>,
-    /// Where on its stack each name's code keeps it.
+    /// The places on its stack where each name's code keeps it.
     kept: HashSet<(Func, i64)>,
-    /// What number each name's code puts into a register.
+    /// The number that each name's code puts into a register.
     numbers: HashMap<(Func, u8), i64>,
-    /// The kernel's instructions, by their addresses, where blocks are not understood by
+    /// The kernel's instructions by address, for architectures whose blocks cannot be decoded by
     /// themselves: QEMU ends one anywhere when a timer is due.
     insns: BTreeMap<u64, Insn>,
 }
 
-/// What a block of the kernel's tracer begins.
+/// The work that a block of the kernel's tracer begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notes {
-    /// It looks whether to note that a thread is switched to.
+    /// Decides whether to note a switch of threads.
     Switch,
-    /// The same of another event.
+    /// Decides whether to note another event.
     Other,
-    /// It notes what it has looked at.
+    /// Notes the event at hand.
     Done,
 }
 
 impl Notes {
-    /// What the function of this name is about.
+    /// Returns the work of the function of this name.
     fn of(name: &str) -> Option<Self> {
         if name.contains("trace_event_raw_event_") {
             let is_switch = name.ends_with("_sched_switch");
@@ -52,7 +52,7 @@ impl Notes {
 }
 
 impl<'s> Blocks<'s> {
-    /// None yet.
+    /// Creates an empty collection.
     pub fn new(names: Names<'s>) -> Self {
         Self {
             names,
@@ -66,7 +66,7 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// Takes note of a further block.
+    /// Learns a further block.
     pub fn learn(&mut self, block: &Block) {
         let before = self.before(block);
         let mut decoded = Decoded::of(block, &before, self.names.symbols());
@@ -79,7 +79,7 @@ impl<'s> Blocks<'s> {
         self.decoded.push(decoded);
     }
 
-    /// What was met before of the code that leads to a block, up to the begin of its function.
+    /// Returns the known code that leads to a block, from the start of its function on.
     fn before(&mut self, block: &Block) -> Vec<Insn> {
         let (symbols, far) = (self.names.symbols(), self.names.code().looks_back);
         let start = block.insns.first().map_or(0, |insn| insn.address);
@@ -102,8 +102,8 @@ impl<'s> Blocks<'s> {
         before
     }
 
-    /// What registers have is that which the same function has put there, be it in another block:
-    /// the place of the preemption count, or the number by which that is changed.
+    /// Resolves the values of registers: the same function has put them there, possibly in another
+    /// block. They are the place of the preemption count, or the number by which that is changed.
     fn resolve(&mut self, func: Func, decoded: &mut Decoded) {
         let by_register = self.names.text(func).starts_with("__local_bh_");
         let pointers = self.pointers.entry(func).or_default();
@@ -143,17 +143,17 @@ impl<'s> Blocks<'s> {
         });
     }
 
-    /// A block's name, and whether the block is the name's first.
+    /// Returns a block's name, and true if the block is the name's first.
     pub fn func(&self, number: u32) -> (Func, bool) {
         self.functions[number as usize]
     }
 
-    /// What a block of the kernel's tracer begins.
+    /// Returns the work that a block of the kernel's tracer begins.
     pub fn notes(&self, number: u32) -> Option<Notes> {
         self.notes[number as usize]
     }
 
-    /// A block.
+    /// Returns a block.
     pub fn block(&self, number: u32) -> &Decoded {
         &self.decoded[number as usize]
     }

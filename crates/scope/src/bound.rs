@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How late the thread of the highest priority can be scheduled, by the theorem of Bristot,
+//! Bounds the scheduling latency of the thread of the highest priority, by the theorem of Bristot,
 //! Casini, Abeni and Brandenburg, *Demystifying the Real-Time Linux Scheduling Latency* (ECRTS
 //! 2020, <https://doi.org/10.4230/LIPIcs.ECRTS.2020.9>).
 //!
 //! L is the least positive value with `L = max(D_ST, D_POID) + D_PAIE + D_PSD + I(L)`, where I(t)
-//! is how long interrupts keep the CPU in any window of length t. All that enters was observed,
-//! in whole runs; so L is a bound for each alignment of what was observed, and not for a path
-//! that never ran.
+//! is how long interrupts keep the CPU in any window of length t. All inputs were observed, in
+//! whole runs. So L is a bound for each alignment of what was observed, and not for a path that
+//! never ran.
 
 mod interference;
 
@@ -17,18 +17,17 @@ pub use interference::{Interference, Interrupts, Vector};
 use crate::preemptibility::Preemptibility;
 use crate::survey::{Delay, DelayKind, Survey};
 
-/// Above this no bound is sought any more, as in the authors' own tool.
+/// The limit above which no bound is sought, as in the authors' own tool.
 pub const CAP: Nanos = Nanos::from_millis(100);
 
-/// A timer that an idle CPU waits for comes at most so late: the bench's clocks are that
-/// coarse.
+/// The longest delay of a timer for which an idle CPU waits: the bench's clocks are that coarse.
 pub const TIMER_GRAIN: Nanos = Nanos(100);
 
-/// The probe whose samples are compared with the bound: it measures from when a timer is due
-/// to the first reading of the clock in a thread of high priority.
+/// The probe whose samples are compared with the bound: it measures from when a timer is due to the
+/// first reading of the clock in a thread of high priority.
 const PROBE: &str = "timer";
 
-/// The longest delay of a kind, and the run that it is from.
+/// The longest delay of a kind, with its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worst {
     /// The run's id.
@@ -37,34 +36,34 @@ pub struct Worst {
     pub delay: Delay,
 }
 
-/// The worst sample that the bound is compared with.
+/// The worst sample, with which the bound is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The run's id.
     pub run: String,
     /// Its recording's title.
     pub recording: String,
-    /// How late it was.
+    /// Its lateness.
     pub late: Nanos,
-    /// For how long something was off behind the moment when it was due, and for how long
-    /// interrupts were handled; none where that is not known.
+    /// The time for which something was off after the moment when it was due, and the time for
+    /// which interrupts were handled; `None` if that is not known.
     pub parts: Option<(Nanos, Nanos)>,
-    /// How long behind it a second timer was due that was aimed, too; none where there was none.
+    /// Time from it to a second aimed timer; `None` if there was none.
     pub second: Option<Nanos>,
 }
 
 /// A part of the bound, and of the latest aimed sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Apart {
-    /// Which part.
+    /// The part.
     pub part: Share,
-    /// How long it is in the bound.
+    /// Its length in the bound.
     pub bound: Nanos,
-    /// How long it was in the sample.
+    /// Its length in the sample.
     pub reached: Nanos,
 }
 
-/// What a bound is made of, as far as a sample can be held against it.
+/// A part of a bound, as far as a sample can be compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// Something is off: max(`D_ST`, `D_POID`).
@@ -76,7 +75,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// In words.
+    /// Returns the part in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "what is off",
@@ -86,19 +85,19 @@ impl Share {
     }
 }
 
-/// A bound with one way to tell the interference.
+/// A bound with one model of interference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// How interference is told.
+    /// The model of interference.
     pub interference: Interference,
-    /// L: the thread is scheduled within this time; none below [`CAP`].
+    /// L: the thread is scheduled within this time; `None` if none was found below [`CAP`].
     pub scheduled: Option<Nanos>,
-    /// The same, up to the reading of the clock in user space; none, too, where no way back was
+    /// The same, up to the reading of the clock in user space. It is also `None` if no way back was
     /// seen.
     pub sampled: Option<Nanos>,
 }
 
-/// What was observed in several runs of one subject, and what follows.
+/// The observations from several runs of one subject, and the bounds that follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The longest delay of each kind.
@@ -107,23 +106,24 @@ pub struct Bound {
     pub interrupts: Interrupts,
     /// The longest way from the switch to a sample of the probe `timer`.
     pub way_back: Option<Nanos>,
-    /// The bounds; none where the model does not fit.
+    /// The bounds; empty if the model does not fit.
     pub latencies: Vec<Latency>,
-    /// Why it does not.
+    /// The reason why it does not fit.
     pub misfit: Option<String>,
     /// The worst sample of `timer`, if there is one.
     pub observed: Option<Observed>,
-    /// The latest aimed sample of the runs, where one is known.
+    /// The latest aimed sample of the runs, if one is known.
     pub reached: Option<Observed>,
-    /// How often a delay of the kind `D_PAIE` was not alone, as the model has it.
+    /// The number of times that a delay of the kind `D_PAIE` was not alone, although the model
+    /// assumes that it is.
     pub detours: u64,
-    /// How often the followed state had to be mended.
+    /// The number of times that the followed state had to be corrected.
     pub mended: u64,
-    /// All instructions.
+    /// The number of all instructions.
     pub instructions: u64,
 }
 
-/// Pools what was surveyed in runs of one subject.
+/// Pools the surveys of runs of one subject.
 pub fn bound(surveyed: &[(&Run, Survey)]) -> Bound {
     let worst = |kind: DelayKind| {
         let delays = surveyed.iter().flat_map(|(run, survey)| {
@@ -155,15 +155,15 @@ pub fn bound(surveyed: &[(&Run, Survey)]) -> Bound {
 }
 
 impl Bound {
-    /// The longest delay of a kind; 0 where there was none.
+    /// Returns the longest delay of a kind; 0 if there was none.
     pub fn delay(&self, kind: DelayKind) -> Nanos {
         let mut delays = self.delays.iter();
         let found = delays.find(|worst| worst.delay.kind == kind);
         found.map_or(Nanos::ZERO, |worst| worst.delay.longest)
     }
 
-    /// Which parts of the longest bound the latest aimed sample had, those that lack most first;
-    /// none where one of both is not known.
+    /// Returns the parts of the longest bound with their lengths in the latest aimed sample, those
+    /// that lack most first; empty if one of the two is not known.
     pub fn apart(&self) -> Vec<Apart> {
         let most = self.latencies.iter().filter_map(|one| one.sampled).max();
         let reached = self.reached.as_ref();
@@ -189,7 +189,7 @@ impl Bound {
         all
     }
 
-    /// The latency without interrupts.
+    /// Returns the latency without interrupts.
     pub fn free(&self) -> Nanos {
         let waits = self.delay(DelayKind::St).max(self.delay(DelayKind::Poid));
         waits + self.delay(DelayKind::Paie) + self.delay(DelayKind::Psd)
@@ -207,8 +207,8 @@ impl Bound {
     }
 }
 
-/// The least positive L with L = `free` + `interference`(L), where the latter never falls; none
-/// where that is above [`CAP`].
+/// Returns the least positive L with L = `free` + `interference`(L), where the latter never falls;
+/// `None` if that is above [`CAP`].
 pub fn fixed_point(free: Nanos, interference: impl Fn(Nanos) -> Option<Nanos>) -> Option<Nanos> {
     let mut latency = free.max(Nanos(1));
     while latency <= CAP {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The breakdown of a sample: what stood between the moment when it was due and the moment when
-//! it was taken, in parts that add up to its lateness exactly.
+//! The breakdown of a sample: splits the time between the moment when it was due and the moment
+//! when it was taken into parts that add up to its lateness exactly.
 
 mod arrivals;
 mod attribution;
@@ -31,7 +31,7 @@ pub use part::{
     Arrival, Breakdown, Cause, FunctionSpan, FunctionTime, Holder, Ipi, Part, PathStage, Spin,
 };
 
-/// The breakdown of the sample in a window.
+/// Breaks down the sample in a window.
 pub fn breakdown(
     walk: &Walk,
     names: &[Name],
@@ -68,35 +68,35 @@ pub fn breakdown(
     })
 }
 
-/// The line of a program that ran, or that the kernel was at work for, so long after a cycle was
-/// due; without a line, its function.
+/// Returns the line of a program that ran, or for which the kernel worked, at a time after a cycle
+/// was due; without a line, its function.
 pub fn line_at(walk: &Walk, names: &[Name], about: SampleContext, after: Nanos) -> Option<String> {
     let [_, end] = about.cycle?;
     let attribution = Attribution::new(walk, names, about, end).ok()?;
     attribution.line_at(after).map(str::to_owned)
 }
 
-/// The part that is to blame, where one was a fifth of what its own CPU took.
+/// Returns the part that is to blame, if one took at least a fifth of what its own CPU took.
 pub fn culprit_of(parts: &[Part], late: Nanos) -> Option<usize> {
     let own = late - others(parts);
     culprit(parts).filter(|number| held(parts, *number).0 * 5 >= own.0)
 }
 
-/// How long other CPUs had their turns, those that were waited for apart.
+/// Returns the time of other CPUs' turns, without those that were waited for.
 fn others(parts: &[Part]) -> Nanos {
     let turns = parts.iter().filter(|part| part.cause == Cause::OtherTurn);
     turns.fold(Nanos::ZERO, |sum, part| sum + part.length)
 }
 
-/// The part that stood in the way for longest, with those that are the same.
+/// Returns the part that stood in the way for longest, with those that are the same.
 fn culprit(parts: &[Part]) -> Option<usize> {
     let in_the_way = |number: &usize| parts[*number].cause.is_in_the_way();
     let numbers = (0..parts.len()).filter(in_the_way);
     numbers.max_by_key(|number| (held(parts, *number), parts[*number].length))
 }
 
-/// How long a part and those like it are together: an interrupt parts what is one. Interrupts
-/// themselves are each their own.
+/// Returns the time of a part and those like it together: an interrupt splits what is one.
+/// Interrupts themselves each count on their own.
 fn held(parts: &[Part], number: usize) -> Nanos {
     if matches!(parts[number].cause, Cause::HardIrq | Cause::Exception) {
         return parts[number].length;
@@ -118,7 +118,7 @@ fn held(parts: &[Part], number: usize) -> Nanos {
 }
 
 impl Breakdown {
-    /// One without parts.
+    /// Creates a breakdown without parts.
     pub fn empty(span: SampleSpan, late: Nanos) -> Self {
         Self {
             span,
@@ -135,14 +135,14 @@ impl Breakdown {
         }
     }
 
-    /// How long other CPUs had their turns; none where there is one CPU only.
+    /// Returns the time of other CPUs' turns; `None` if there is only one CPU.
     pub fn others(&self) -> Option<Nanos> {
         let several = self.parts.iter().any(|part| part.cpu.is_some());
         let turns = self.parts.iter().filter(|part| part.cause.is_turn());
         several.then(|| turns.fold(Nanos::ZERO, |sum, part| sum + part.length))
     }
 
-    /// How long the culprit stood in the way, all its parts together.
+    /// Returns how long the culprit stood in the way, all its parts together.
     pub fn held(&self) -> Nanos {
         self.culprit
             .map_or(Nanos::ZERO, |number| held(&self.parts, number))

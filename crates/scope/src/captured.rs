@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's own tracer says of a sample, in the words of the scope.
+//! Explains a sample by the kernel's own tracer, in the words of the scope.
 //!
-//! A tracer sees events, not instructions. Between two of them it is inferred what kept the
-//! sample: from who had the CPU, in what context the kernel noted the events, and from the
-//! stacks at the wake-up and at the switch. `docs/method/tracers.md` says where that misleads.
+//! A tracer sees events, not instructions. The cause between two of them is inferred: from the
+//! thread that had the CPU, the context in which the kernel noted the events, and the stacks at the
+//! wake-up and at the switch. `docs/method/tracers.md` says where that misleads.
 
 pub(crate) mod stack;
 mod timeline;
@@ -18,7 +18,8 @@ use crate::preemptibility::Preemptibility;
 use crate::probes::{choose, watched};
 use timeline::Timeline;
 
-/// What the tracer told of these samples, the worst first; an error where it caught none.
+/// Returns what the tracer reported about these samples, the worst first; an error if it caught
+/// none.
 pub fn explained(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>, ScopeError> {
     let numbered = run.recordings.iter().enumerate();
     let meant = numbered.filter(|(_, recording)| wanted.wants(recording));
@@ -41,14 +42,14 @@ pub fn explained(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>, ScopeErro
     found.into_iter().map(explain).collect()
 }
 
-/// What a tracer told of a sample of a recording, if it was caught.
+/// Returns what a tracer reported about a sample of a recording, if it was caught.
 pub fn of_sample(run: &Run, recording: &Recording, seq: u64) -> Option<Result<Breakdown, String>> {
     let mut captures = recording.captures.iter();
     let capture = captures.find(|capture| capture.sample.seq == seq)?;
     Some(breakdown(run, recording, capture))
 }
 
-/// The story of a capture of a recording, or why there is none.
+/// Returns the story of a capture of a recording; the error is the reason why there is none.
 pub fn breakdown(run: &Run, recording: &Recording, capture: &Capture) -> Result<Breakdown, String> {
     let late = capture.sample.value;
     let span = watched(recording)?.span;
@@ -66,7 +67,7 @@ pub fn breakdown(run: &Run, recording: &Recording, capture: &Capture) -> Result<
     Ok(story)
 }
 
-/// What is to be known of a story that a tracer tells.
+/// Returns the notes on a story that a tracer tells.
 fn notes(run: &Run, capture: &Capture, parts: &[Part]) -> Vec<String> {
     let mut notes = vec![format!(
         "told by the kernel's tracer ({}), to the microsecond; what it does not note is inferred",
@@ -105,7 +106,7 @@ fn notes(run: &Run, capture: &Capture, parts: &[Part]) -> Vec<String> {
     notes
 }
 
-/// Whether a real machine says that it is a hypervisor's.
+/// Returns true if a real machine says that a hypervisor runs it.
 fn is_virtualised(run: &Run) -> bool {
     let facts = run.provenance.as_ref().map(|found| &found.facts);
     let said = facts.and_then(|facts| facts.get("virtualised"));

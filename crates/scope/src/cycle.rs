@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cycles of programs, which mark nothing: each is found by the switches of threads that the
+//! Cycles of programs, which mark nothing. Each is found by the switches of threads that the
 //! kernel's tracer noted while it was measured. They are the same when the run is repeated, and the
-//! tracer reads the clock for each. So it is known of each which instruction runs when; between two
-//! of them only a CPU that sleeps takes time without instructions.
+//! tracer reads the clock for each. So the moment of each instruction is known: between two
+//! switches, only a sleeping CPU takes time without instructions.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,16 @@ use crate::names::Names;
 use crate::probes::Chosen;
 use crate::walk::{Moment, Walk};
 
-/// No more of a cycle is kept, in words: 100 ms of a busy guest, at least.
+/// The most that is kept of a cycle, in words: 100 ms of a busy guest, at least.
 const MOST: usize = 20_000_000;
 
-/// Two readings of the clock are as far apart as instructions ran between them, but for rounding:
+/// The tolerance between two readings of the clock and the instructions between them: for rounding
 /// of each, and of the guest's idea of its counter's rate.
 const ROUNDING: i64 = 3;
 const SHARE: i64 = 500_000;
 
-/// The cycle of a sample of a recording. An error is the reason why it cannot be explained.
+/// Returns the cycle of a sample of a recording. The error is the reason why it cannot be
+/// explained.
 pub fn choose(all: &[Recording], recording: usize, sample: Sample) -> Result<Chosen, String> {
     let (own, seq) = (&all[recording], sample.seq);
     let title = own.title();
@@ -68,33 +69,33 @@ pub fn choose(all: &[Recording], recording: usize, sample: Sample) -> Result<Cho
     })
 }
 
-/// Cuts cycles out of all that happens in a run.
+/// Cuts cycles out of the events of a run.
 pub struct Cutter<'a> {
     library: Blocks<'a>,
     /// All blocks, in their order.
     pub blocks: Vec<Block>,
     cuts: Vec<Cut>,
-    /// Those of which something is kept at the moment.
+    /// Indices of the cuts of which something is being kept.
     open: Vec<usize>,
-    /// By step and number of a switch: which begin or end behind it.
+    /// The cuts that begin or end after a switch, by step and number of the switch.
     at: BTreeMap<(u32, u64), Vec<usize>>,
     step: Option<u32>,
     switches: u64,
     notes: bool,
 }
 
-/// What happened from before a cycle to its end.
+/// The events from before a cycle to its end.
 #[derive(Debug, Default)]
 pub struct Cut {
-    /// What happened.
+    /// The events.
     pub words: Vec<Word>,
-    /// Whether its end was seen.
+    /// True if its end was seen.
     pub is_whole: bool,
     is_too_long: bool,
 }
 
 impl<'a> Cutter<'a> {
-    /// One for these cycles, each in its step.
+    /// Creates a cutter for these cycles, each in its step.
     pub fn new(names: Names<'a>, places: &[(u32, Place)]) -> Self {
         let mut at: BTreeMap<(u32, u64), Vec<usize>> = BTreeMap::new();
         for (number, (step, place)) in places.iter().enumerate() {
@@ -115,7 +116,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// What was cut, in the order of the places, and all blocks.
+    /// Returns the cuts, in the order of the places, and all blocks.
     pub fn finish(self) -> (Vec<Cut>, Vec<Block>) {
         (self.cuts, self.blocks)
     }
@@ -169,7 +170,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Begins and ends what is to be from here on.
+    /// Begins and ends the cuts that begin or end here.
     fn turn(&mut self) {
         let Some(step) = self.step else { return };
         for number in self.at.remove(&(step, self.switches)).unwrap_or_default() {
@@ -184,8 +185,8 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Where a cycle begins and ends in a walk, whose time is made to be that of the run: where the
-/// CPU slept within it, that time is added. An error says why the two do not fit.
+/// Returns the start and end of a cycle in a walk, and fits the walk's time to that of the run:
+/// where the CPU slept within it, that time is added. An error says why the two do not fit.
 pub fn fit(
     walk: &mut Walk,
     place: &Place,
@@ -220,7 +221,7 @@ pub fn fit(
     Ok([begin, end])
 }
 
-/// Makes so much time pass from one of the noted switches to another.
+/// Makes this much time pass from one of the noted switches to another.
 fn stretch(
     walk: &mut Walk,
     [from, to]: [usize; 2],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What instructions do, as far as it decides who may run: in terms that all architectures
-//! share. Which instruction does what is known to [`crate::arch`].
+//! The effects of instructions, as far as they decide who may run, in terms that all architectures
+//! share. [`crate::arch`] knows the instructions themselves.
 
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn};
@@ -8,54 +8,54 @@ use punctual_trace::{Block, Insn};
 use crate::masks::{Mask, Masking};
 use crate::symbols::Symbols;
 
-/// What an instruction does, if that matters here.
+/// The effect of an instruction, if it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Does something about what masks interrupts.
+    /// Changes or reads the interrupt mask.
     Mask(Mask, Masking),
     /// Sleeps until an interrupt comes.
     Halt,
     /// Reads the counter that is the guest's clock.
     ReadClock,
-    /// Changes the preemption count by so much.
+    /// Changes the preemption count by this amount.
     Preempt(i64),
-    /// Changes the preemption count by what a register says.
+    /// Changes the preemption count by the value of a register.
     PreemptBy,
     /// Says whether the running thread is to give up the CPU.
     NeedResched(bool),
     /// Takes the place of the preemption count into the register of this number.
     Point(u8),
-    /// Keeps the place of the preemption count on the stack, so far behind the stack pointer.
+    /// Keeps the place of the preemption count on the stack, at this offset from the stack pointer.
     Keep(i64),
-    /// Puts this number into the register of that number, to be counted by.
+    /// Puts this number into the register of that number, to count by it.
     Put(u8, i64),
-    /// Does this, if the place of the preemption count is there.
+    /// Does this, if the place of the preemption count is in the holder.
     At(Holder, Counted),
-    /// Leaves the running thread's stack; its pointer is put so far into its task.
+    /// Leaves the running thread's stack, and puts its pointer into its task at this offset.
     LeaveStack(u64),
-    /// Takes the stack of another thread, whose pointer lies so far into its task.
+    /// Takes the stack of another thread, whose pointer lies in its task at this offset.
     TakeStack(u64),
-    /// A marker of the target's.
+    /// Is a marker of the target.
     Marker(Marker),
 }
 
-/// What may have the place of the preemption count.
+/// A holder of the place of the preemption count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// The register of this number.
     Register(u8),
-    /// The stack, so far behind its pointer.
+    /// The stack, at this offset from its pointer.
     Stack(i64),
 }
 
-/// What is done to the preemption count where its place is known.
+/// A change of the preemption count whose place is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// It is changed by so much.
+    /// Changes it by this amount.
     Preempt(i64),
-    /// It is changed by what this register says, which is added to it, or subtracted.
+    /// Changes it by the value of this register, which is added or subtracted.
     PreemptBy(u8, bool),
-    /// Beside it is said whether the running thread is to give up the CPU.
+    /// Notes beside it whether the running thread is to give up the CPU.
     NeedResched(bool),
 }
 
@@ -69,20 +69,20 @@ impl From<Counted> for Op {
     }
 }
 
-/// Preemption is off where these bits of its count are not all 0; the others count soft and
-/// hard interrupts.
+/// The bits of the preemption count that are not all 0 while preemption is off. The others count
+/// soft and hard interrupts.
 pub const PREEMPT_BITS: i64 = 0xff;
-/// All that the count counts.
+/// All bits that count something.
 pub const ALL_BITS: i64 = 0xff_ffff;
 
-/// By how much `__local_bh_enable_ip` changes the count (`SOFTIRQ_DISABLE_OFFSET`): all but the
-/// last one, which is taken off behind the soft interrupts. Where a lock is given back, that one
-/// is its own, and is taken off with the others.
+/// Returns the amount by which `__local_bh_enable_ip` changes the count (`SOFTIRQ_DISABLE_OFFSET`):
+/// all but the last one, which is taken off after the soft interrupts. Where a lock is given back,
+/// that one is the lock's own, and is taken off with the others.
 pub fn local_bh_enable(is_unlock: bool) -> i64 {
     if is_unlock { -0x200 } else { 1 - 0x200 }
 }
 
-/// How an instruction goes on where it is not with the next one.
+/// The way in which an instruction goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
     /// With the next one, or by a jump.
@@ -99,34 +99,34 @@ pub enum Transfer {
     Sysret,
 }
 
-/// A block, understood.
+/// A decoded block.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    /// Where it begins.
+    /// Address of its first instruction.
     pub start: u64,
-    /// Where each of its instructions is, and how far from it memory is accessed: the
-    /// displacement of its operand.
+    /// The address of each instruction, and how far from it memory is accessed: the displacement of
+    /// its operand.
     pub insns: Vec<(u64, u64)>,
-    /// What it does, by number of the instruction.
+    /// Its effects, by number of the instruction.
     pub ops: Vec<(u32, Op)>,
-    /// How its last instruction goes on.
+    /// The way in which its last instruction goes on.
     pub last: Transfer,
-    /// Whether its last instruction calls a function through a pointer.
+    /// True if its last instruction calls a function through a pointer.
     pub calls_pointer: bool,
-    /// Whether it tells the CPU that it only waits.
+    /// True if it tells the CPU that it only waits.
     pub pauses: bool,
-    /// Whether its last instruction accesses memory and is no jump: if the block ends with a
-    /// page fault, it is that instruction's.
+    /// True if its last instruction accesses memory and is no jump. If the block ends with a page
+    /// fault, that instruction caused it.
     pub last_may_fault: bool,
 }
 
 impl Decoded {
-    /// Understands a block of the guest with these symbols, behind these instructions.
+    /// Decodes a block of the guest with these symbols, after these instructions.
     pub fn of(block: &Block, before: &[Insn], symbols: &Symbols) -> Self {
         (symbols.code().decode)(block, before, symbols)
     }
 
-    /// Where an instruction is.
+    /// Returns the address of an instruction.
     pub fn address(&self, number: u32) -> u64 {
         let insn = self.insns.get(number as usize);
         insn.map_or(self.start, |(address, _)| *address)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a run cannot be lived through again.
+//! The reasons why a run cannot be repeated.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,39 +7,39 @@ use std::path::{Path, PathBuf};
 use punctual_bench::RunError;
 use punctual_trace::ReadError;
 
-/// Why a run cannot be lived through again.
+/// The reason why a run cannot be repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
-    /// It was measured in real time.
+    /// The run was measured in real time.
     #[error(
         "{0} was measured in real time, on a host: only runs of the virtual bench can be repeated"
     )]
     Host(String),
-    /// Its kernel is not understood.
+    /// The run's kernel is not understood.
     #[error("{0} cannot be explained, surveyed or bounded: {1}")]
     NotUnderstood(String, String),
-    /// Its guest has several CPUs.
+    /// The run's guest has several CPUs.
     #[error("{0} was measured on {1} CPUs: the theorem is one of one CPU, and so is its bound")]
     ManyCpus(String, u32),
     /// The run's plan or provenance is not what this program writes.
     #[error("{0} cannot be repeated: {1}")]
     Unreadable(String, String),
-    /// It is not of a kind that can be told.
+    /// The arrivals of the run cannot be reported.
     #[error("{0}: {1}")]
     NotTold(String, String),
-    /// What is to be explained is not part of the run.
+    /// The thing to be explained is not part of the run.
     #[error("{0} has {1}")]
     NoSuch(String, String),
-    /// Something is not as it was.
+    /// Something has changed since the run.
     #[error("{run} cannot be repeated: {what} was {then}, and is now {now}: measure again")]
     Changed {
         /// The run.
         run: String,
-        /// What has changed.
+        /// The thing that has changed.
         what: String,
-        /// As it was.
+        /// Its state then.
         then: String,
-        /// As it is.
+        /// Its state now.
         now: String,
     },
     /// The guest's files are gone.
@@ -52,10 +52,10 @@ pub enum ScopeError {
         /// The initramfs's checksum.
         sha256: String,
     },
-    /// The plugin is not there.
+    /// The plugin is missing.
     #[error("expected the scope's plugin at {}, found none: build it (./build), or name it with PUNCTUAL_PLUGIN", .0.display())]
     NoPlugin(PathBuf),
-    /// QEMU does not take the plugin.
+    /// QEMU does not accept the plugin.
     #[error(
         "this QEMU does not load the scope's plugin (it is made for QEMU 7.2 to 11.1, built with TCG plugins): {0}"
     )]
@@ -67,15 +67,15 @@ pub enum ScopeError {
     Differs {
         /// The run.
         run: String,
-        /// What differs.
+        /// The difference.
         what: String,
     },
-    /// The watched samples did not come by.
+    /// The watched samples did not occur.
     #[error(
         "{0} of the chosen samples did not come by: the run's program does not mark them, as a Punctual with the scope does: measure again"
     )]
     Unmarked(usize),
-    /// All came out as before, and the trace has no end.
+    /// Everything came out as before, but the trace has no end.
     #[error(
         "the run's program did not mark where its plan ends, as a Punctual with the scope does ({0}): measure again"
     )]
@@ -86,7 +86,7 @@ pub enum ScopeError {
     /// The run that repeats it did not get to its end.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// What the plugin wrote cannot be read.
+    /// The plugin's output cannot be read.
     #[error(transparent)]
     Trace(#[from] ReadError),
     /// A file cannot be read or written.
@@ -94,7 +94,7 @@ pub enum ScopeError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From chosen samples to their breakdowns.
+//! Breaks down chosen samples.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -29,7 +29,7 @@ use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
 
-/// Which samples are to be explained.
+/// The samples that are to be explained.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Only those of this probe.
@@ -40,9 +40,9 @@ pub struct Wanted {
     pub variant: Option<String>,
     /// The sample with this number.
     pub sample: Option<u64>,
-    /// So many of the worst.
+    /// The number of the worst samples.
     pub worst: usize,
-    /// Instead, the cycles in which faults in the design of a program were first.
+    /// True to choose instead the cycles in which faults in the design of a program were first.
     pub faults: bool,
 }
 
@@ -57,7 +57,7 @@ impl Wanted {
                 || is(&self.variant, &recording.key.label()))
     }
 
-    /// No recording is meant: what was asked for, and what the run has.
+    /// Returns the text for no matching recording: what was asked for, and what the run has.
     fn none_such(&self, run: &Run) -> String {
         let asked = [
             ("probe", &self.probe),
@@ -76,7 +76,7 @@ impl Wanted {
         format!("no recording{asked}; it has {}", titles.join(", "))
     }
 
-    /// The samples of a run that are meant, the worst first; an error where there is none.
+    /// Returns the matching samples of a run, the worst first; an error if there is none.
     pub fn choose(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
         if self.faults {
             return self.choose_faults(run);
@@ -137,8 +137,8 @@ impl Wanted {
         Ok(chosen)
     }
 
-    /// The numbers of the recordings that are meant and whose samples are interruptions of a
-    /// thread that runs.
+    /// Returns the numbers of the matching recordings whose samples are interruptions of a running
+    /// thread.
     pub fn gap_recordings(&self, run: &Run) -> Vec<usize> {
         let is_gap = |recording: &Recording| {
             watched(recording).is_ok_and(|watched| watched.span == SampleSpan::Gap)
@@ -148,7 +148,7 @@ impl Wanted {
         meant.map(|(number, _)| number).collect()
     }
 
-    /// All samples of such recordings that were kept.
+    /// Returns all samples of such recordings that were kept.
     pub fn gaps(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
         let recordings = self.gap_recordings(run).into_iter();
         let samples = recordings.flat_map(|number| {
@@ -158,8 +158,8 @@ impl Wanted {
         samples.collect()
     }
 
-    /// Offers the samples of a recording that are meant, without a look at more of them than
-    /// need be: each recording has its worst apart.
+    /// Offers the matching samples of a recording, without a look at more of them than needed: each
+    /// recording keeps its worst separately.
     fn offer(&self, number: usize, recording: &Recording, worst: &mut Worst) {
         let (all, kept) = (&recording.samples, recording.samples.len() as u64);
         let not_kept = recording.worst.iter().filter(|sample| sample.seq >= kept);
@@ -176,14 +176,14 @@ impl Wanted {
     }
 }
 
-/// The worst of all samples that are offered, so many at most.
+/// The worst of all samples that are offered, up to a maximum number.
 struct Worst {
     most: usize,
-    /// The least bad on top: by value, the number of the recording, and that of the sample.
+    /// The least bad sample on top: by value, the number of the recording, and that of the sample.
     heap: BinaryHeap<Reverse<Rank>>,
 }
 
-/// A worse sample is greater; of equal ones the earlier is.
+/// The rank of a sample. A worse sample is greater; of equal ones, the earlier is.
 type Rank = (Nanos, Reverse<(usize, u64)>, Nanos);
 
 impl Worst {
@@ -202,7 +202,7 @@ impl Worst {
         }
     }
 
-    /// The worst first, each with the number of its recording.
+    /// Returns the worst first, each with the number of its recording.
     fn into_sorted(self) -> Vec<(usize, Sample)> {
         let sorted = self.heap.into_sorted_vec().into_iter();
         let sample = |Reverse((value, Reverse((recording, seq)), at))| {
@@ -217,11 +217,11 @@ impl Worst {
 pub struct Explained {
     /// The sample.
     pub chosen: Chosen,
-    /// Its breakdown, or why there is none.
+    /// Its breakdown, or the reason why there is none.
     pub breakdown: Result<Breakdown, String>,
 }
 
-/// Repeats the run, watched, and breaks these samples down, in their order.
+/// Repeats the run while it is watched, and breaks these samples down, in their order.
 pub fn explain(
     repeater: &Repeater,
     run: &Run,
@@ -261,7 +261,7 @@ pub fn explain(
     Ok(explained.into_iter().flatten().collect())
 }
 
-/// The same of cycles of programs.
+/// The same for cycles of programs.
 fn of_cycles(
     repeater: &Repeater,
     run: &Run,
@@ -285,11 +285,11 @@ fn of_cycles(
     of_followed(run, machine, chosen, (&symbols, &programs), follow)
 }
 
-/// Has somebody follow a run whose cycles are to be told.
+/// Lets the caller follow a run whose cycles are to be explained.
 pub(crate) type Follow<'a> =
     &'a mut dyn FnMut(&mut (dyn FnMut(&Item) + Send)) -> Result<(), ScopeError>;
 
-/// Cycles of programs in a run that `follow` repeats.
+/// Explains cycles of programs in a run that `follow` repeats.
 pub(crate) fn of_followed(
     run: &Run,
     machine: &Machine,
@@ -325,7 +325,7 @@ pub(crate) fn of_followed(
     Ok(all.map(explain).collect())
 }
 
-/// The story of a cycle.
+/// Returns the breakdown of a cycle.
 fn of_cycle(
     library: &Blocks<'_>,
     about: SampleContext,
@@ -375,8 +375,8 @@ fn of_cycle(
     Ok(story)
 }
 
-/// The windows to be watched for a sample. The reading of the clock that ends a gap may begin
-/// another one.
+/// Returns the windows to be watched for a sample. The reading of the clock that ends a gap may
+/// begin another one.
 fn windows(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
     let window = chosen.window;
     let is_gap = chosen.span == SampleSpan::Gap;
@@ -385,7 +385,7 @@ fn windows(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
     before.into_iter().chain([window])
 }
 
-/// Surveys a whole run; also returns the digest of what came out.
+/// Surveys a whole run. Also returns the digest of the output.
 pub fn survey(
     repeater: &Repeater,
     run: &Run,

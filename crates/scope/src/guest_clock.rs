@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions as time.
+//! Converts instructions to time.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
 use punctual_model::{Nanos, Run};
 
-/// How long an instruction takes in the guest's own time.
+/// The time that an instruction takes in the guest's own time.
 ///
-/// Each takes a fixed number of virtual nanoseconds, and the time stamp counter counts those.
-/// The guest has measured how fast that counter is: at boot, off by a few millionths, and once
-/// more and better in its second second. Its nanoseconds are longer or shorter by as much.
+/// Each takes a fixed number of virtual nanoseconds, and the time stamp counter counts those. The
+/// guest has measured the rate of that counter: at boot, off by a few millionths, and once more and
+/// better in its second second. Its nanoseconds are longer or shorter by as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestClock {
     ns_per_insn: NonZeroU32,
-    /// The counter's rate, as the guest takes it, in kHz.
+    /// The counter's rate, as the guest measured it, in kHz.
     khz: NonZeroU64,
 }
 
-/// The counter's real rate, in kHz: one a virtual nanosecond.
+/// The counter's real rate, in kHz: one tick per virtual nanosecond.
 const REAL_KHZ: i128 = 1_000_000;
 
 impl GuestClock {
-    /// That of a run's guest: what the target read back of the counter, or, for runs from
-    /// before it did, the last that the kernel said. An error is the reason why it is not known.
+    /// Creates the clock of a run's guest from the rate that the target read back or, for runs from
+    /// before it did, from the last rate that the kernel printed. The error is the reason why it is
+    /// not known.
     pub fn of_run(run: &Run) -> Result<Self, String> {
         let clock = run.clock().ok_or("it was measured in real time")?;
         let read_back = run.provenance.as_ref().and_then(|found| found.tsc_khz);
@@ -34,8 +35,8 @@ impl GuestClock {
         Self::new(clock.ns_per_insn, khz)
     }
 
-    /// A clock of which an instruction takes so many virtual nanoseconds, and whose counter
-    /// the guest takes to run at this rate, in kHz.
+    /// Creates a clock in which an instruction takes this many virtual nanoseconds, and whose
+    /// counter the guest takes to run at this rate, in kHz.
     pub fn new(ns_per_insn: u32, khz: u64) -> Result<Self, String> {
         Ok(Self {
             ns_per_insn: NonZeroU32::new(ns_per_insn)
@@ -45,27 +46,27 @@ impl GuestClock {
         })
     }
 
-    /// The time that so many instructions take, rounded to a nanosecond.
+    /// Returns the time that this many instructions take, rounded to a nanosecond.
     pub fn time(self, instructions: u64) -> Nanos {
         let ticks = i128::from(instructions) * i128::from(self.ns_per_insn.get());
         let khz = i128::from(self.khz.get());
         Nanos(i64::try_from((ticks * REAL_KHZ + khz / 2) / khz).unwrap_or(i64::MAX))
     }
 
-    /// How many instructions fit into a time.
+    /// Returns the number of instructions that fit into a time.
     pub fn instructions(self, time: Nanos) -> u64 {
         let ticks = i128::from(time.0.max(0)) * i128::from(self.khz.get()) / REAL_KHZ;
         u64::try_from(ticks / i128::from(self.ns_per_insn.get())).unwrap_or(u64::MAX)
     }
 }
 
-/// The rate in a line of the kernel's, in kHz.
+/// Returns the rate in a line of the kernel's output, in kHz.
 fn rate(line: &str) -> Option<u64> {
     measured(line).or_else(|| told(line))
 }
 
-/// That of a counter whose rate the machine tells its kernel, which shows two digits behind the
-/// point and measures nothing.
+/// Returns the rate of a counter if the machine tells it to its kernel, which then shows two digits
+/// after the point and measures nothing.
 fn told(line: &str) -> Option<u64> {
     let (_, said) = line.split_once("arch_timer: ")?;
     let (_, rate) = said.split_once(" running at ")?;
@@ -73,7 +74,7 @@ fn told(line: &str) -> Option<u64> {
     format!("{whole}{part}0").parse().ok()
 }
 
-/// That of a counter whose rate the kernel measures: three digits follow the point.
+/// Returns the rate of a counter that the kernel measures: three digits follow the point.
 fn measured(line: &str) -> Option<u64> {
     let (_, said) = line.split_once("tsc: ")?;
     let refined = || said.strip_prefix("Refined TSC clocksource calibration: ");

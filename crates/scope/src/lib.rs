@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scope: why was this sample late?
 //!
-//! The virtual bench is deterministic, and QEMU shows a plugin each instruction without
-//! changing any. So a sample of a run can be lived through again with every instruction
-//! watched. [`repeat`] does that; what the plugin wrote is followed by [`walk`], and broken down by
-//! [`breakdown`].
+//! The virtual bench is deterministic, and QEMU shows a plugin each instruction without changing
+//! any. So a sample of a run can be repeated while every instruction is watched. [`repeat`] does
+//! that, [`walk`] follows the plugin's output, and [`breakdown`] breaks it down.
 #![forbid(unsafe_code)]
 
 mod arch;
@@ -34,3 +33,5 @@ pub mod tally;
 mod user_symbols;
 mod walk;
 mod windows;
+
+pub use lines::FileLines;

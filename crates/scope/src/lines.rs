@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions and lines of a guest's programs, as far as their files say them: by their DWARF, or
+//! Functions and lines of a guest's programs, as far as their files tell them: by their DWARF, or
 //! else by their symbols.
 
 use std::collections::HashMap;
@@ -24,18 +24,18 @@ type Dwarfs = Context<EndianArcSlice<RunTimeEndian>>;
 #[derive(Debug)]
 pub struct Lines<'a> {
     programs: &'a UserSymbols,
-    /// Where files are in memory, as far as that is known.
+    /// The positions of files in memory, as far as they are known.
     bases: Vec<(usize, u64)>,
-    /// By path: what is not read yet, and what is.
+    /// Files that are not read yet, by path; and those that are.
     files: HashMap<String, Vec<u8>>,
-    known: HashMap<String, Known>,
+    known: HashMap<String, FileLines>,
 }
 
-/// What a file says of its code.
+/// The names that a file has for its code.
 #[derive(Debug, Default)]
-struct Known {
+pub struct FileLines {
     dwarf: Option<SourceLines>,
-    /// Functions by where they begin, each with how long it is.
+    /// Functions by their starts, each with its length.
     symbols: Vec<(u64, u64, String)>,
 }
 
@@ -48,8 +48,8 @@ impl std::fmt::Debug for SourceLines {
 }
 
 impl<'a> Lines<'a> {
-    /// Those of the programs in an initramfs of which these blocks are some; longer ones tell
-    /// where a file is.
+    /// Creates the lines of the programs in an initramfs to which some of these blocks belong.
+    /// Longer blocks tell the position of a file.
     pub fn of(programs: &'a UserSymbols, path: &Path, blocks: &[Block]) -> io::Result<Self> {
         let mut bases = Vec::new();
         for block in blocks {
@@ -72,11 +72,12 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// The name of the code whose bytes these are; `None` where its file says nothing of it.
+    /// Returns the name of the code with these bytes; `None` if its file says nothing of it.
     pub fn name(&mut self, address: u64, bytes: &[u8]) -> Option<String> {
         let place = self.programs.place(address, bytes, &self.bases)?;
         if let Some(file) = self.files.remove(place.path) {
-            self.known.insert(place.path.to_owned(), Known::of(&file));
+            self.known
+                .insert(place.path.to_owned(), FileLines::of(&file));
         }
         let (function, line) = self.known.get(place.path)?.at(place.address);
         let mut name = function?;
@@ -87,8 +88,9 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Known {
-    fn of(file: &[u8]) -> Self {
+impl FileLines {
+    /// Reads an ELF file of 64 bits; one that is none has neither functions nor lines.
+    pub fn of(file: &[u8]) -> Self {
         let Ok(elf) = ElfFile64::<object::Endianness>::parse(file) else {
             return Self::default();
         };
@@ -113,8 +115,8 @@ impl Known {
         Self { dwarf, symbols }
     }
 
-    /// The function and the line at an address.
-    fn at(&self, address: u64) -> (Option<String>, Option<String>) {
+    /// Returns the function and the line at an address.
+    pub fn at(&self, address: u64) -> (Option<String>, Option<String>) {
         let told = self.dwarf.as_ref().and_then(|dwarf| dwarf.at(address));
         let (function, line) = told.unwrap_or_default();
         (function.or_else(|| self.symbol(address)), line)
@@ -129,7 +131,7 @@ impl Known {
 }
 
 impl SourceLines {
-    /// The innermost function, one that was inlined with them, and its line.
+    /// Returns the innermost function, inlined ones included, and its line.
     fn at(&self, address: u64) -> Option<(Option<String>, Option<String>)> {
         let mut frames = self.0.find_frames(address).skip_all_loads().ok()?;
         let frame = frames.next().ok()??;

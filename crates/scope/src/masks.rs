@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read of the interrupts' mask to be restored later.
+//! Follows values of the interrupt mask that are read to be restored later.
 //!
-//! The values are in registers, which are not seen. But what saves and restores masks is nested:
-//! the last that was read is the first to be restored. Where interrupts are open nothing that was
-//! read before matters any more; and an exception that comes while they are off has its own.
+//! The values are in registers, which are not seen. But code that saves and restores masks is
+//! nested: the last value that was read is the first to be restored. Where interrupts are open,
+//! values that were read before no longer matter. An exception that comes while they are off has
+//! its own.
 
-/// How many instructions before it masks interrupts a function reads the mask, at most.
+/// The maximum number of instructions between a function's reading of the mask and its masking of
+/// interrupts.
 const NEAR: u64 = 4;
 
-/// What keeps interrupts from a CPU.
+/// The mask that keeps interrupts from a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
     /// A flag of the CPU itself.
     Flag,
-    /// A priority that the interrupt controller compares those of interrupts with.
+    /// A priority with which the interrupt controller compares those of interrupts.
     Priority,
 }
 
-/// What is done about it.
+/// An operation on a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masking {
-    /// Interrupts are masked.
+    /// Masks interrupts.
     Set,
-    /// They are opened.
+    /// Opens interrupts.
     Clear,
-    /// Whether they are masked is read; to have it restored, where they are masked next.
+    /// Reads the mask, to have it restored if interrupts are masked next.
     Read,
-    /// The same, to have it restored in any case.
+    /// Reads the mask, to have it restored in any case.
     Save,
-    /// It is restored as it was read.
+    /// Restores the mask as it was read.
     Restore,
 }
 
-/// What a CPU's masks are, and what was read of each and not restored.
+/// The state of a CPU's masks, with the values of each that were read and not restored.
 #[derive(Clone, Debug, Default)]
 pub struct Masks {
     flag: Saved,
@@ -40,8 +42,8 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Something is done at a position, where interrupts are `off` or not. Returns whether they
-    /// are now; `None` where that stays as it is.
+    /// Applies an operation at a position, where interrupts are `off` or not. Returns whether they
+    /// are off now; `None` if that stays as it is.
     pub fn apply(
         &mut self,
         (mask, masking): (Mask, Masking),
@@ -70,8 +72,8 @@ impl Masks {
         Some(off)
     }
 
-    /// The CPU comes into the kernel by itself, with its flag set, while interrupts are `off` or
-    /// not.
+    /// Enters the kernel as the CPU comes by itself, with its flag set, while interrupts are `off`
+    /// or not.
     pub fn enter(&mut self, off: bool) {
         self.agree(off);
         if off {
@@ -83,13 +85,13 @@ impl Masks {
         self.flag.masked = true;
     }
 
-    /// It goes back.
+    /// Leaves the kernel's entry.
     pub fn leave(&mut self) {
         self.flag.leave();
         self.priority.leave();
     }
 
-    /// What the code proves is so, whatever was followed.
+    /// Agrees with what the code proves, whatever was followed.
     fn agree(&mut self, off: bool) {
         if !off {
             self.flag.masked = false;
@@ -100,16 +102,16 @@ impl Masks {
     }
 }
 
-/// What was read of one mask and not restored.
+/// Values of one mask that were read and not restored.
 #[derive(Clone, Debug, Default)]
 struct Saved {
     masked: bool,
-    /// Whether interrupts were masked.
+    /// True if interrupts were masked.
     read: Vec<bool>,
-    /// How much of `read` is from before each exception that came while interrupts were off, and
-    /// whether this mask was set there.
+    /// The number of values in `read` that are from before each exception that came while
+    /// interrupts were off; and true if this mask was set there.
     levels: Vec<(usize, bool)>,
-    /// The position at which the mask was read last.
+    /// The position at which the mask was last read.
     last: Option<u64>,
 }
 
@@ -127,7 +129,7 @@ impl Saved {
         self.masked = true;
     }
 
-    /// Behind an exception what is restored first is that which was before it.
+    /// Restores the mask. After an exception, the value from before it is restored first.
     fn restore(&mut self) {
         let (length, before) = self.levels.last().copied().unwrap_or_default();
         let own = (self.read.len() > length).then(|| self.read.pop());
@@ -153,7 +155,7 @@ impl Saved {
 mod tests {
     use super::*;
 
-    /// Does this at these positions, and follows whether interrupts are off.
+    /// Applies these operations at these positions, and follows whether interrupts are off.
     fn done(masks: &mut Masks, all: &[(Mask, Masking, u64)]) -> bool {
         let off = |masks: &Masks| masks.flag.masked || masks.priority.masked;
         for (mask, masking, at) in all {

@@ -11,26 +11,26 @@ use crate::user_symbols::UserSymbols;
 /// The number of a name.
 pub type Func = u32;
 
-/// Addresses from here on are the kernel's.
+/// The lowest address of the kernel.
 pub const KERNEL: u64 = 1 << 63;
 
-/// What kind of code a name stands for.
+/// The kind of code that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeKind {
     /// Any function of the kernel.
     Plain,
-    /// Where the CPU goes at an interrupt.
+    /// The entry of an interrupt.
     Interrupt,
-    /// Where the CPU goes at an exception: a page fault, above all.
+    /// The entry of an exception, a page fault above all.
     Exception,
-    /// Where the CPU goes at a system call.
+    /// The entry of a system call.
     Syscall,
-    /// A soft interrupt's.
+    /// Code of a soft interrupt.
     Softirq,
-    /// The scheduler's.
+    /// Code of the scheduler.
     Scheduler,
-    /// The end of a switch, in the thread that has got the CPU: what it calls cleans up after
-    /// the one that had it.
+    /// The end of a switch, in the thread that has got the CPU. The functions that it calls clean
+    /// up after the previous thread.
     SwitchEnd,
     /// Takes or gives back a spinning lock, on behalf of its caller.
     Lock,
@@ -44,41 +44,41 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// Whether the CPU comes here by itself.
+    /// Returns true if the CPU comes here by itself.
     pub fn is_entry(self) -> bool {
         matches!(self, Self::Interrupt | Self::Exception | Self::Syscall)
     }
 
-    /// Whether it does what it does on behalf of its caller.
+    /// Returns true if the code works on behalf of its caller.
     pub fn is_helper(self) -> bool {
         matches!(self, Self::Lock | Self::Switch | Self::Thunk)
     }
 }
 
-/// A name, and what it stands for.
+/// A name, with the kind of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// As it is shown: `vfs_read`, `stall_run [stall]`, `busybox`.
+    /// The text that is shown: `vfs_read`, `stall_run [stall]`, `busybox`.
     pub text: String,
-    /// What it stands for.
+    /// The kind of code.
     pub kind: CodeKind,
 }
 
-/// All names that have been met.
+/// The names that have been met.
 #[derive(Debug)]
 pub struct Names<'a> {
     symbols: &'a Symbols,
     programs: &'a UserSymbols,
-    /// The lines of programs, where they are told.
+    /// The lines of programs, if they are to be named.
     lines: Option<Lines<'a>>,
     known: Vec<Name>,
     numbers: HashMap<String, Func>,
-    /// That of a system call, where the CPU comes as by any other exception.
+    /// The name of a system call, where the CPU enters as by any other exception.
     syscall: Option<Func>,
 }
 
 impl<'a> Names<'a> {
-    /// None yet.
+    /// Creates an empty table of names.
     pub fn new(symbols: &'a Symbols, programs: &'a UserSymbols) -> Self {
         let mut names = Self {
             symbols,
@@ -93,14 +93,13 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// What the CPU comes to, where it comes by itself to this code and left by a system call,
-    /// or not.
+    /// Returns the entry at which the CPU came by itself to this code, by a system call or not.
     pub fn entered(&self, func: Func, by_syscall: bool) -> Func {
         self.syscall.filter(|_| by_syscall).unwrap_or(func)
     }
 
-    /// None yet; code of programs is named by function and line, too, as far as they say it:
-    /// `control (loop.c:17) [loop]`.
+    /// Creates an empty table of names in which code of programs is also named by function and
+    /// line, as far as the programs tell them: `control (loop.c:17) [loop]`.
     pub fn with_lines(symbols: &'a Symbols, programs: &'a UserSymbols, lines: Lines<'a>) -> Self {
         Self {
             lines: Some(lines),
@@ -108,18 +107,18 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The kernel's symbols.
+    /// Returns the kernel's symbols.
     pub fn symbols(&self) -> &'a Symbols {
         self.symbols
     }
 
-    /// What is the architecture's own.
+    /// Returns the architecture's own code.
     pub fn code(&self) -> &'static Code {
         self.symbols.code()
     }
 
-    /// The name of the code at an address, whose bytes these are; and whether the address is
-    /// its first.
+    /// Returns the name of the code with these bytes at an address, and true if the address is its
+    /// first.
     pub fn at(&mut self, address: u64, bytes: &[u8]) -> (Func, bool) {
         if address < KERNEL {
             if self.code().vdso.contains(&address) {
@@ -156,33 +155,33 @@ impl<'a> Names<'a> {
         number
     }
 
-    /// The number of a name, if it has been met.
+    /// Returns the number of a name, if it has been met.
     pub fn known(&self, text: &str) -> Option<Func> {
         self.numbers.get(text).copied()
     }
 
-    /// What a number stands for.
+    /// Returns the name with this number.
     pub fn name(&self, func: Func) -> &Name {
         &self.known[func as usize]
     }
 
-    /// As it is shown.
+    /// Returns the text that is shown for a name.
     pub fn text(&self, func: Func) -> &str {
         &self.name(func).text
     }
 
-    /// Whether it is a table of entries.
+    /// Returns true if it is a table of entries.
     pub fn is_table(&self, func: Func) -> bool {
         self.code().is_table(self.text(func))
     }
 
-    /// All names, by number.
+    /// Returns all names, by number.
     pub fn all(&self) -> &[Name] {
         &self.known
     }
 }
 
-/// The program that the name of code in user space says.
+/// Returns the program in the name of code in user space.
 pub fn program(name: &str) -> &str {
     let inner = name
         .strip_suffix(']')
@@ -190,12 +189,12 @@ pub fn program(name: &str) -> &str {
     inner.map_or(name, |(_, program)| program)
 }
 
-/// Whether the name of code in user space says a line of its source.
+/// Returns true if the name of code in user space has a line of its source.
 pub fn has_line(name: &str) -> bool {
     name.contains(" (")
 }
 
-/// The name of code in user space without its line.
+/// Returns the name of code in user space without its line.
 pub fn function(name: &str) -> String {
     match (name.split_once(" ("), name.rsplit_once(") ")) {
         (Some((function, _)), Some((_, program))) => format!("{function} {program}"),
@@ -203,7 +202,7 @@ pub fn function(name: &str) -> String {
     }
 }
 
-/// Functions of all kernels, by their whole names, or, with `*`, by how they begin.
+/// Functions of all kernels, by their whole names or, with `*`, by their prefixes.
 const FUNCTIONS: [(CodeKind, &str); 5] = [
     (
         CodeKind::Softirq,
@@ -226,8 +225,8 @@ const FUNCTIONS: [(CodeKind, &str); 5] = [
     ),
 ];
 
-/// Without what a compiler adds to the name of a function that it has changed:
-/// `.constprop.0`, `.part.0`, `.isra.0`.
+/// Removes what a compiler adds to the name of a function that it has changed: `.constprop.0`,
+/// `.part.0`, `.isra.0`.
 fn plain(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plan that is carried out once, watched from the first time on: what is off in each of its
-//! steps, and of what its programs mark as steps.
+//! Watches a plan from its first run on: finds what is off in each of its steps, and in what its
+//! programs mark as steps.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,19 +21,20 @@ use crate::survey::{Hotspot, RunTracer};
 use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
 
-/// The rate of a guest's time stamp counter, in kHz, by which an instruction of 1 ns takes 1 ns.
+/// The rate of a guest's time stamp counter, in kHz, at which an instruction of 1 ns takes 1 ns.
 const KHZ: u64 = 1_000_000;
 
-/// What was seen.
+/// The observations of a plan.
 #[derive(Debug)]
 pub struct Observed {
-    /// What was off, step by step, as far as steps were over.
+    /// The sections that were off, step by step, as far as steps were over.
     pub steps: Vec<Vec<Hotspot>>,
-    /// What the programs have printed.
+    /// The output of the programs.
     pub printed: String,
-    /// The preemption model in force, if the guest got as far as to say it.
+    /// The preemption model in force, if the guest got as far as reporting it.
     pub preemption: Option<Preemption>,
-    /// Why the plan was not carried out; the guest is gone, or a probe could not measure.
+    /// The reason why the plan was not carried out: the guest is gone, or a probe could not
+    /// measure.
     pub failed: Option<String>,
 }
 
@@ -47,7 +48,7 @@ pub struct Observer<'a> {
 }
 
 impl<'a> Observer<'a> {
-    /// For this machine, whose kernel is asked for its names.
+    /// Creates an observer for this machine, whose kernel is asked for its names.
     pub fn new(
         repeater: &'a Repeater,
         machine: &'a Machine,
@@ -64,7 +65,7 @@ impl<'a> Observer<'a> {
     }
 
     /// Carries a plan out on a kernel of this preemption model. A guest that does not get to the
-    /// end of it is no error: what was seen before is told.
+    /// end of it is no error: what was seen before is returned.
     pub fn observe(
         &self,
         plan: &str,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A trace from elsewhere: what stood in the way, by the text that somebody has pasted.
+//! A trace from elsewhere: finds what stood in the way, by the text that somebody has pasted.
 //!
-//! Taken is the text of the kernel's `trace` file, of `trace-cmd report`, and the automatic
-//! analysis of `rtla timerlat`. Such a text names no limit and no thread of its own: which
-//! thread was late, and since when, is looked for in it. What it does not tell is unknown, and
-//! then the commands are named that would tell it. `docs/method/tracers.md` has the rules.
+//! Accepts the text of the kernel's `trace` file, the text of `trace-cmd report`, and the automatic
+//! analysis of `rtla timerlat`. Such a text names no limit and no thread of its own, so that the
+//! late thread, and the start of its wait, are looked for in it. Things that it does not tell are
+//! unknown; then the commands are named that would tell them. `docs/method/tracers.md` has the
+//! rules.
 
 mod analysis;
 mod noise;
@@ -18,7 +19,7 @@ use serde::Serialize;
 
 use walk::Window;
 
-/// What kind of thing stood in the way.
+/// The kind of thing that stood in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -38,7 +39,7 @@ pub enum Kind {
     NotPreemptible,
     /// Hardware, firmware or a hypervisor had the CPU, or an interrupt that cannot be masked.
     Hardware,
-    /// The CPU was idle, and came out of that.
+    /// The CPU was idle, and came out of idle.
     Idle,
     /// The scheduler itself.
     Scheduler,
@@ -51,55 +52,55 @@ pub enum Kind {
 /// A part of the time that somebody waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Piece {
-    /// What it was.
+    /// The kind of thing.
     pub kind: Kind,
-    /// When it began, from the moment when the waiting did.
+    /// Start, from the moment when the waiting began.
     #[serde(rename = "from_ns")]
     pub from: Nanos,
-    /// How long it took.
+    /// Length.
     #[serde(rename = "length_ns")]
     pub length: Nanos,
     /// The thread that had the CPU.
     pub thread: Option<String>,
     /// The interrupt, or the function of the kernel.
     pub what: Option<String>,
-    /// What called that function.
+    /// The function that called that one.
     pub caller: Option<String>,
 }
 
-/// What one trace tells.
+/// The findings from one trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Told {
-    /// What was read: `wakeup_rt`, `rtla timerlat`.
+    /// The source that was read: `wakeup_rt`, `rtla timerlat`.
     pub source: String,
-    /// Whose waiting, or whose section it is: `cyclictest-217`.
+    /// The thread that waited, or whose section it is: `cyclictest-217`.
     pub whose: Option<String>,
     /// The CPU on which it was.
     pub cpu: Option<u32>,
-    /// How long it was in all.
+    /// Length of the whole.
     #[serde(rename = "whole_ns")]
     pub whole: Option<Nanos>,
     /// Its parts, in the order of time.
     pub pieces: Vec<Piece>,
-    /// The place of the part that stood in the way for longest; none where it is not told.
+    /// Index of the part that stood in the way for longest; `None` if it is not known.
     pub culprit: Option<usize>,
-    /// The place of another part that took at least a quarter.
+    /// Index of another part that took at least a quarter.
     pub also: Option<usize>,
-    /// How many events were read.
+    /// The number of events that were read.
     pub events: usize,
-    /// How many events the kernel had no room for.
+    /// The number of events for which the kernel had no room.
     pub lost: u64,
-    /// How many lines are of no known form.
+    /// The number of lines that have no known form.
     pub unread: u64,
-    /// What is to be known of it, and what the text does not show.
+    /// Notes on the trace, and on what the text does not show.
     pub notes: Vec<String>,
-    /// Why it is undecided, where it is.
+    /// The reason why it is undecided, if it is.
     pub undecided: Option<String>,
     /// Commands that would decide it.
     pub decide: Vec<String>,
 }
 
-/// What comes of each trace in a text; none where there is no trace in it.
+/// Explains each trace in a text; empty if there is no trace in it.
 pub fn explain(text: &str) -> Vec<Told> {
     let text = pasted::clean(text);
     let mut all: Vec<Told> = rtla_analysis::read(&text)
@@ -113,7 +114,7 @@ pub fn explain(text: &str) -> Vec<Told> {
     all
 }
 
-/// What a file holds in which there is no trace, beside what was expected of it.
+/// Says what a file without a trace holds, and what was expected of it.
 pub fn no_trace(name: &str, bytes: &[u8]) -> String {
     let expected =
         "expected the text of the kernel's trace, of `trace-cmd report` or of `rtla timerlat -a`";
@@ -136,7 +137,7 @@ pub fn no_trace(name: &str, bytes: &[u8]) -> String {
     format!("{expected}, found {found}")
 }
 
-/// What one trace tells; none where the text holds none.
+/// Reads one trace; `None` if the text holds none.
 fn of_section(text: &str) -> Option<Told> {
     let mut trace = ftrace::read(text);
     let is_of_trace_cmd = |line: &&str| {
@@ -182,8 +183,8 @@ fn of_section(text: &str) -> Option<Told> {
     Some(told)
 }
 
-/// The tracer of an excerpt without the line that names it: by the head's next line, else by
-/// what was off when its section began.
+/// Returns the tracer of an excerpt without the line that names it: by the head's next line, else
+/// by what was off when its section began.
 fn untitled<'a>(text: &'a str, trace: &ftrace::Trace) -> Option<&'a str> {
     let mut lines = text.lines();
     let of_head = lines.find_map(|line| {
@@ -205,8 +206,8 @@ fn untitled<'a>(text: &'a str, trace: &ftrace::Trace) -> Option<&'a str> {
     of_head.filter(|name| !name.is_empty()).or_else(first)
 }
 
-/// What an excerpt that begins below the latency says: from where to where, whose it is, and how
-/// long by the event at its end.
+/// Reads an excerpt that begins below the latency: the start and end of its section, the thread,
+/// and the length by the event at its end.
 fn longest_of_excerpt(text: &str, events: &[TraceEvent]) -> Option<Longest> {
     let behind = |key: &str| {
         let line = text
@@ -231,7 +232,7 @@ fn longest_of_excerpt(text: &str, events: &[TraceEvent]) -> Option<Longest> {
     })
 }
 
-/// Between which moments of a trace lines stand that are of no known form.
+/// Returns the pairs of moments of a trace between which there are lines of no known form.
 fn breaks(text: &str) -> Vec<(Nanos, Nanos)> {
     let mut found = Vec::new();
     let (mut before, mut is_broken) = (None, false);
@@ -255,10 +256,11 @@ fn breaks(text: &str) -> Vec<(Nanos, Nanos)> {
     found
 }
 
-/// A trace that is being told.
+/// A trace that is being explained.
 struct Page<'a> {
     trace: &'a ftrace::Trace,
-    /// Between which moments lines stand that are no event: who cuts a trace writes `[...]`.
+    /// Pairs of moments between which there are lines that are no events: people who cut a trace
+    /// write `[...]`.
     breaks: Vec<(Nanos, Nanos)>,
     tracer: String,
     text: &'a str,
@@ -290,7 +292,7 @@ impl Page<'_> {
         }
     }
 
-    /// The events of a CPU, in the order of time.
+    /// Returns the events of a CPU, in the order of time.
     fn of_cpu(&self, cpu: u32) -> Vec<&TraceEvent> {
         let all = self.trace.events.iter().zip(&self.trace.cpus);
         let mut own: Vec<_> = all
@@ -301,7 +303,7 @@ impl Page<'_> {
         own
     }
 
-    /// The CPU and the kernel's model of preemption, by the head of a latency tracer.
+    /// Reads the CPU and the kernel's model of preemption, by the head of a latency tracer.
     fn head(&self) -> (Option<u32>, bool) {
         let mut lines = self.text.lines();
         let is_head = |(_, head): &(&str, &str)| head.contains("CPU#");
@@ -328,7 +330,7 @@ impl Page<'_> {
         }
     }
 
-    /// `irqsoff`, `preemptoff`, `preemptirqsoff`: the longest section.
+    /// Explains `irqsoff`, `preemptoff` and `preemptirqsoff`: the longest section.
     fn of_section_off(&self) -> Option<Told> {
         let tracer = self.tracer.as_str();
         let is_own = ["irqsoff", "preemptoff", "preemptirqsoff"].contains(&tracer);
@@ -346,7 +348,8 @@ impl Page<'_> {
         })
     }
 
-    /// `wakeup`, `wakeup_rt`, `wakeup_dl`: the longest way from a wake-up to the thread.
+    /// Explains `wakeup`, `wakeup_rt` and `wakeup_dl`: the longest way from a wake-up to the
+    /// thread.
     fn of_wakeup(&self) -> Option<Told> {
         let longest = self.trace.longest.as_ref()?;
         let cpu = self.head().0.or(self.trace.cpus.last().copied());
@@ -365,7 +368,7 @@ impl Page<'_> {
         })
     }
 
-    /// What a program has written when it was late: cyclictest's `hit latency threshold`.
+    /// Explains the mark of a program that was late: cyclictest's `hit latency threshold`.
     fn of_mark(&self) -> Option<Told> {
         let late = |text: &str| -> Option<i64> {
             let (_, rest) = text.split_once("hit latency threshold (")?;
@@ -399,7 +402,7 @@ impl Page<'_> {
         })
     }
 
-    /// The thread that waited longest from its wake-up to the CPU, those of real time first.
+    /// Explains the longest wait of a thread from its wake-up to the CPU, real-time threads first.
     fn of_longest_wakeup(&self) -> Option<Told> {
         if self.trace.clock == ftrace::Clock::Order {
             return None;
@@ -448,7 +451,7 @@ impl Page<'_> {
         waits.into_iter().max_by_key(key)
     }
 
-    /// Nothing in it says that anything was late.
+    /// Explains a trace in which nothing says that anything was late.
     fn of_nothing(&self) -> Told {
         let longest = self.longest_handler();
         let told = longest.map(|(kind, what, length, cpu)| {
@@ -472,7 +475,7 @@ impl Page<'_> {
         }
     }
 
-    /// The longest handler of an interrupt or a soft interrupt.
+    /// Finds the longest handler of an interrupt or a soft interrupt.
     fn longest_handler(&self) -> Option<(Kind, String, Nanos, u32)> {
         if self.trace.clock == ftrace::Clock::Order {
             return None;
@@ -503,7 +506,7 @@ impl Page<'_> {
 }
 
 impl Told {
-    /// Finds who is to blame, or says that it cannot be told.
+    /// Finds the culprit, or says that it cannot be determined.
     fn settle(&mut self) {
         let whole = self.whole.unwrap_or_default();
         let culprit = self.longest(None);
@@ -523,7 +526,8 @@ impl Told {
         });
     }
 
-    /// The place of the longest part, with those that are alike; not alike one that is known.
+    /// Returns the index of the longest part, counting parts that are alike together. Leaves out
+    /// parts that are like the `known` one.
     fn longest(&self, known: Option<usize>) -> Option<usize> {
         let places = 0..self.pieces.len();
         let key = |place: usize| self.pieces[place].key();
@@ -534,7 +538,7 @@ impl Told {
         })
     }
 
-    /// How long a part and those like it are together.
+    /// Returns the length of a part and those like it together.
     pub fn held(&self, place: usize) -> Nanos {
         let key = self.pieces[place].key();
         let alike = self.pieces.iter().filter(|piece| piece.key() == key);
@@ -554,7 +558,7 @@ impl Piece {
         }
     }
 
-    /// What makes parts alike.
+    /// Returns the key by which parts are alike.
     fn key(&self) -> (Kind, Option<&str>) {
         let of = match self.kind {
             Kind::Interrupt | Kind::SoftInterrupt => self.what.as_deref(),
@@ -565,7 +569,7 @@ impl Piece {
     }
 }
 
-/// `cyclictest-217`
+/// Formats a task like `cyclictest-217`.
 fn name(task: &Task) -> String {
     format!("{}-{}", task.comm, task.pid)
 }

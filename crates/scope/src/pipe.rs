@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A pipe with a name, from a process that may end at any time.
+//! A named pipe from a process that may end at any time.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-/// As much as may be under way in it.
+/// The capacity that is requested for the pipe, in bytes.
 const ROOM: usize = 1 << 20;
-/// How long is waited before it is looked into again.
+/// The wait before the pipe is looked into again.
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// The reader's end.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel lets a thread be preempted by, as far as breakdowns differ by it.
+//! The preemptibility of a kernel, as far as breakdowns differ by it.
 
 use punctual_model::{Preemption, Run};
 
-/// Where a kernel lets a thread be preempted, by the preemption model in a run's provenance.
+/// The places where a kernel lets a thread be preempted, by the preemption model in a run's
+/// provenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preemptibility {
-    /// `none`, `voluntary`: kernel code goes on until it asks whether it is to.
+    /// `none`, `voluntary`: kernel code goes on until it asks whether to give way.
     Asked,
     /// `full`, `lazy`: wherever nothing forbids it.
     Full,
@@ -15,13 +16,13 @@ pub enum Preemptibility {
 }
 
 impl Preemptibility {
-    /// That of a run's subject.
+    /// Returns the preemptibility of a run's subject.
     pub fn of(run: &Run) -> Self {
         let found = run.provenance.as_ref();
         found.map_or(Self::Full, |found| Self::of_model(&found.preemption))
     }
 
-    /// That of a preemption model.
+    /// Returns the preemptibility by a preemption model.
     pub fn of_model(model: &Preemption) -> Self {
         match model {
             cooperative if cooperative.is_cooperative() => Self::Asked,

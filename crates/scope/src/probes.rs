@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which samples can be explained, by what their probes say of them.
+//! Chooses the samples that can be explained, by what their probes say of them.
 
 use punctual_agent::probes;
 use punctual_model::place;
@@ -11,24 +11,24 @@ use crate::cycle;
 use crate::error::ScopeError;
 use crate::windows;
 
-/// A sample that can be explained: where it is, and what it is.
+/// A sample that can be explained, with its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen {
     /// The recording's number in the run.
     pub recording: usize,
     /// The sample.
     pub sample: Sample,
-    /// From when to when it is.
+    /// The span of the sample.
     pub span: SampleSpan,
-    /// Where the plugin finds it.
+    /// The window in which the plugin finds it.
     pub window: Window,
-    /// How long before the last reading of the clock it ended.
+    /// Time from its end to the last reading of the clock.
     pub ends_before: Nanos,
-    /// Of a program's cycle: its whole response, and how late it began.
+    /// The whole response of a program's cycle, and the lateness of its start.
     pub cycle: Option<[Nanos; 2]>,
 }
 
-/// What the probe says of a recording's samples; an error is the reason why they cannot be
+/// Returns what the probe says of a recording's samples. The error is the reason why they cannot be
 /// explained.
 pub fn watched(recording: &Recording) -> Result<&'static Watched, String> {
     let (title, probe) = (recording.title(), &recording.key.probe);
@@ -48,13 +48,13 @@ pub fn watched(recording: &Recording) -> Result<&'static Watched, String> {
     is_known.then_some(watched).ok_or_else(unknown)
 }
 
-/// Whether the samples of a recording can be explained: what they are and where is known.
+/// Checks that the samples of a recording can be explained: their kind and place are known.
 pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
     let found = watched(&run.recordings[recording]).map(|_| ());
     found.map_err(|why| ScopeError::Unreadable(run.id.clone(), why))
 }
 
-/// A sample of a recording that [`is_explained`], with all that is needed to find it again.
+/// Chooses a sample of a recording that [`is_explained`], with all that is needed to find it again.
 pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
@@ -81,7 +81,7 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
     })
 }
 
-/// The CPU whose windows are counted, where each of several takes samples of its own.
+/// Returns the CPU whose windows are counted, if each of several takes samples of its own.
 fn counted_on(run: &Run, watched: &Watched, chosen: &Recording) -> Option<u32> {
     let machine = run.machine.as_virtual()?;
     let apart = machine.cpus > 1 && watched.windows == Windows::BySample;
@@ -89,7 +89,7 @@ fn counted_on(run: &Run, watched: &Watched, chosen: &Recording) -> Option<u32> {
     cpu.strip_prefix("cpu")?.parse().ok()
 }
 
-/// How long the stages of the same sample are that follow its own.
+/// Returns the length of the stages of the same sample that follow its own.
 fn ends_before(
     watched: &Watched,
     step: &[&Recording],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lives through a run again, watched.
+//! Repeats a run while it is watched.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -26,10 +26,11 @@ use crate::error::{ScopeError, at};
 use crate::pipe::Pipe;
 use crate::symbols::{self, Symbols};
 
-/// How many words of a window are kept: as many as blocks run in some 20 ms of a busy guest.
+/// The number of words of a window that are kept: as many as blocks run in some 20 ms of a busy
+/// guest.
 const RING: usize = 4_000_000;
 
-/// Where a run is lived through again.
+/// Repeats runs on the bench.
 pub struct Repeater {
     /// The bench, without the plugin.
     pub bench: VirtualBench,
@@ -37,7 +38,7 @@ pub struct Repeater {
     pub cache: PathBuf,
     /// The scope's plugin.
     pub plugin: PathBuf,
-    /// How it gets to a booted guest.
+    /// The way it gets to a booted guest.
     pub start: Start,
 }
 
@@ -46,16 +47,16 @@ pub struct Repeater {
 pub struct Moved {
     /// The step, from 0.
     pub step: u32,
-    /// Which of the step's system calls waits, from 1.
+    /// The number of the step's system call that waits, from 1.
     pub call: u64,
-    /// Until when it does, by the clock that it names.
+    /// Original end of the wait, by the clock that the call names.
     pub from: Nanos,
-    /// Until when it is to.
+    /// New end of the wait.
     pub to: Nanos,
 }
 
 impl Moved {
-    /// What the plugin is ordered.
+    /// Returns the orders for the plugin.
     fn orders(self, machine: &Machine, symbols: &Symbols) -> Result<String, ScopeError> {
         let entry = Code::of(machine.kernel.architecture).moves_at;
         let Some((entry, _)) = entry.and_then(|entry| symbols.range(entry)) else {
@@ -79,11 +80,11 @@ impl Moved {
     }
 }
 
-/// Who is told what happens while a run is repeated.
+/// Callback for events while a run is repeated.
 pub type OnEvent<'a> = &'a mut (dyn FnMut(&Event) + Send);
 
 impl Repeater {
-    /// The machine of a run, which must be what it was.
+    /// Returns the machine of a run, which must be the same as then.
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let then = run.machine.as_virtual();
         let then = then.ok_or_else(|| ScopeError::Host(run.id.clone()))?;
@@ -123,7 +124,7 @@ impl Repeater {
         Ok(machine)
     }
 
-    /// The names of a machine's kernel, from the very guest that is resumed; kept.
+    /// Returns the names of a machine's kernel, from the very guest that is resumed. They are kept.
     pub fn symbols(&self, machine: &Machine, cancel: &AtomicBool) -> Result<Symbols, ScopeError> {
         let path = self.cache.join("symbols").join(self.bench.key(machine));
         let text = match fs::read_to_string(&path) {
@@ -176,7 +177,7 @@ impl Repeater {
     }
 
     /// Repeats a run up to the last of these windows, and hands over what was seen in each, in
-    /// their order. What comes out is compared with the run as it was.
+    /// their order. The output is compared with that of the original run.
     pub fn watch(
         &self,
         run: &Run,
@@ -193,9 +194,8 @@ impl Repeater {
         self.watch_windows(machine, windows, symbols, follow)
     }
 
-    /// Repeats a run up to the sample at which it is aimed, and hands over what was seen of that
-    /// one, with its step's recording. All samples before it are those of the run, or there is
-    /// nothing.
+    /// Repeats a run up to the aimed sample, and hands over what was seen of it, with its step's
+    /// recording. All samples before it are those of the run; an error if they differ.
     pub fn watch_aimed(
         &self,
         run: &Run,
@@ -220,8 +220,8 @@ impl Repeater {
         Ok((trace, found.ok_or(unmarked)?))
     }
 
-    /// Repeats a run whose one wait of a program is moved, up to the end of its step; returns
-    /// the recordings of that. `take` is told of all that happens, where it is given.
+    /// Repeats a run with one moved wait of a program, up to the end of its step. Returns the
+    /// recordings of that step. `take`, if given, receives all that happens.
     #[expect(
         clippy::too_many_arguments,
         reason = "the run, its machine, and how far and by whom it is watched"
@@ -263,8 +263,8 @@ impl Repeater {
         found.ok_or(ScopeError::Unmarked(1))
     }
 
-    /// The recordings of the step in which a wait is moved, when all steps before were as in the
-    /// run.
+    /// Returns the recordings of the step in which a wait is moved, if all steps before were as in
+    /// the run.
     fn moved(
         &self,
         bench: &VirtualBench,
@@ -306,7 +306,7 @@ impl Repeater {
         }
     }
 
-    /// The recording of the step that is aimed at, when all before was as in the run.
+    /// Returns the recording of the step that is aimed at, if all before was as in the run.
     fn aimed(
         &self,
         bench: &VirtualBench,
@@ -338,7 +338,7 @@ impl Repeater {
         }
     }
 
-    /// What the plugin writes of these windows, while `follow` has the bench.
+    /// Returns what the plugin writes of these windows, while `follow` has the bench.
     fn watch_windows(
         &self,
         machine: &Machine,
@@ -367,9 +367,9 @@ impl Repeater {
         })
     }
 
-    /// Repeats a whole run; `take` is told of all that happened, while it happens. Returns the
-    /// digest of what came out, which is that of the run.
-    /// `values` is the code whose accesses to memory are told with what is there.
+    /// Repeats a whole run. `take` receives all that happens, while it happens. `values` is the
+    /// code whose accesses to memory are reported with the values there. Returns the digest of the
+    /// output, which is that of the run.
     pub fn watch_everything(
         &self,
         run: &Run,
@@ -397,8 +397,8 @@ impl Repeater {
         Ok(digest)
     }
 
-    /// Repeats a run up to the end of a step; `take` is told of all that happened up to there,
-    /// with the memory that tells which threads are meant. What comes out is that of the run.
+    /// Repeats a run up to the end of a step. `take` receives all that happened up to there, with
+    /// the memory that tells which threads are meant. The output is that of the run.
     #[expect(
         clippy::too_many_arguments,
         reason = "the run, its machine, and how far and by whom it is watched"
@@ -424,7 +424,7 @@ impl Repeater {
         }
     }
 
-    /// What `follow` comes to, which has a bench that is watched; `take` is told of all that
+    /// Runs `follow` on a bench that is watched, and returns its result. `take` receives all that
     /// happens there, while it happens.
     pub(crate) fn follow_everything<T>(
         &self,
@@ -435,7 +435,7 @@ impl Repeater {
         self.follow_with(machine, Vec::new(), "", take, follow)
     }
 
-    /// The same, with the accesses to memory of this code, and the orders that are the plugin's own.
+    /// The same, with the accesses to memory of this code, and with the plugin's own orders.
     fn follow_with<T>(
         &self,
         machine: &Machine,
@@ -476,7 +476,7 @@ impl Repeater {
         WorkDir::new(&self.cache).map_err(at(&self.cache))
     }
 
-    /// The bench with the plugin, and its orders; those that have to do with the guest's memory
+    /// Returns the bench with the plugin, and its orders. Orders that concern the guest's memory
     /// are the plugin's own.
     fn watched(
         &self,
@@ -494,17 +494,17 @@ impl Repeater {
     }
 }
 
-/// What comes of a run whose one sample is aimed, up to there.
+/// The result of a run with one aimed sample, up to that sample.
 struct Aimed<'a> {
     /// The step of that sample.
     step: u32,
-    /// The recordings of the run as it was that have not come yet.
+    /// The recordings of the original run that have not come yet.
     then: slice::Iter<'a, Recording>,
     /// That step's recording, which ends with the sample.
     found: Option<Recording>,
-    /// What is not as it was.
+    /// The difference from the original run, if there is one.
     differs: Option<String>,
-    /// Whether that step has no recording: up to an early sample a load may not have done what
+    /// True if that step has no recording: up to an early sample, a load may not have done what
     /// counts as work.
     is_refused: bool,
 }
@@ -542,7 +542,7 @@ impl<'a> Aimed<'a> {
     }
 }
 
-/// That nobody has interrupted a run that is repeated, and that nothing of it differs.
+/// Checks that nobody has interrupted a repeated run and that nothing of it differs.
 fn is_as_then(run: &Run, differs: Option<String>, cancel: &AtomicBool) -> Result<(), ScopeError> {
     if cancel.load(Ordering::SeqCst) {
         return Err(RunError::Interrupted.into());
@@ -553,7 +553,7 @@ fn is_as_then(run: &Run, differs: Option<String>, cancel: &AtomicBool) -> Result
     })
 }
 
-/// How much memory a guest has, for the plugin.
+/// Returns the guest's memory size as an order for the plugin.
 fn ram(machine: &Machine) -> String {
     format!("ram {}\n", u64::from(machine.memory_mib) << 20)
 }
@@ -569,7 +569,8 @@ fn read_all(pipe: Pipe, take: &mut (dyn FnMut(&Item) + Send)) -> Result<(), Read
     Err(ReadError::Damaged("the plan's end is not in it"))
 }
 
-/// What asks a guest for its kernel's names. They leave it byte by byte: packed, in half the time.
+/// Returns the plan that asks a guest for its kernel's names. They leave it byte by byte: packed,
+/// that takes half the time.
 fn plan_of_names(code: &Code) -> String {
     let variables = code.variables.iter();
     let variables: Vec<String> = variables.map(|name| format!(" -e ' {name}'")).collect();
@@ -585,7 +586,7 @@ run = ["sh", "-c", "grep -iF -e ' t ' -e ' w '{variables} /proc/kallsyms | gzip 
 /// The kernel's function whose operands tell which thread is woken.
 const WAKES: &str = "try_to_wake_up";
 
-/// The code whose accesses to memory are told.
+/// Returns the code whose accesses to memory are reported.
 fn memory(machine: &Machine, symbols: &Symbols) -> Vec<(u64, u64)> {
     let code = Code::of(machine.kernel.architecture);
     let several = if machine.cpus > 1 { code.locks } else { &[] };
@@ -594,8 +595,8 @@ fn memory(machine: &Machine, symbols: &Symbols) -> Vec<(u64, u64)> {
     names.filter_map(|name| symbols.range(name)).collect()
 }
 
-/// Repeats a run up to the end of a step (`None`: to its end), and compares. Returns the
-/// digest of what came out.
+/// Repeats a run up to the end of a step (`None`: to its end), and compares. Returns the digest of
+/// the output.
 fn repeat(
     bench: &VirtualBench,
     run: &Run,
@@ -651,7 +652,7 @@ fn is_same(then: Option<&Recording>, now: &Recording) -> bool {
     then.is_some_and(|then| identity(then) == identity(now))
 }
 
-/// Whether all samples but the last are those of the run.
+/// Returns true if all samples but the last are those of the run.
 fn is_same_up_to_the_last(then: &Recording, now: &Recording) -> bool {
     let before = now.samples.len().saturating_sub(1);
     let is_longer = then.samples.len() > before && then.key == now.key;
@@ -659,14 +660,14 @@ fn is_same_up_to_the_last(then: &Recording, now: &Recording) -> bool {
     is_longer && now.is_complete() && pairs.all(|(then, now)| then == now)
 }
 
-/// What the plugin wrote.
+/// The output of the plugin.
 pub struct Trace {
     reader: Reader<BufReader<File>>,
     _directory: WorkDir,
 }
 
 impl Trace {
-    /// What happened in the next window; `learn` is told of each new block before.
+    /// Returns what happened in the next window. Before that, `learn` receives each new block.
     pub fn next_window(
         &mut self,
         mut learn: impl FnMut(&Block),
@@ -716,7 +717,7 @@ mod tests {
         })
     }
 
-    /// What is found of an aim at the second of two steps: the last sample, or what differs.
+    /// Returns the findings of an aim at the second of two steps: the last sample, or what differs.
     fn aimed(records: [Record; 2]) -> (Option<i64>, Option<String>, bool) {
         let run = [recording(0, &[5, 6]), recording(1, &[7, 8, 9])];
         let then = run.into_iter().filter_map(|one| match one {

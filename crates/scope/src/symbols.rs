@@ -12,14 +12,14 @@ use punctual_model::Architecture;
 
 use crate::arch::Code;
 
-/// A name for an address and all that follow, up to the next name.
+/// A name for an address and all addresses after it, up to the next name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Where it begins.
+    /// The address at which it begins.
     pub address: u64,
     /// The name.
     pub name: String,
-    /// The module that it belongs to; none: the kernel itself.
+    /// The module to which it belongs; `None` for the kernel itself.
     pub module: Option<String>,
 }
 
@@ -27,34 +27,36 @@ pub struct Symbol {
 #[derive(Clone, Debug)]
 pub struct Symbols {
     code: &'static Code,
-    /// By address; of several names for one address the first global one that is not [`EARLY`].
+    /// Symbols by address. Of several names for one address, the first global one that is not
+    /// [`EARLY`].
     text: Vec<Symbol>,
     by_name: HashMap<String, usize>,
-    /// Where variables are within each CPU's own area.
+    /// Offsets of variables within each CPU's own area.
     per_cpu: HashMap<String, u64>,
-    /// Into which registers the code of each name takes the place of the preemption count, by
+    /// The registers into which the code of each name takes the place of the preemption count, by
     /// the kernel's file.
     pointers: HashMap<usize, u64>,
-    /// How far behind that the count is, by the same file.
+    /// The offset of the count from that place, by the same file.
     count_place: Option<u64>,
-    /// Where it saves what masks interrupts, by the same file.
+    /// The addresses at which it saves the interrupt mask, by the same file.
     saves: HashSet<u64>,
 }
 
-/// What begins the second name that some functions have in Linux 7.2, not yet in 6.12: among
-/// them `memcpy` and the retpolines, which code that runs early calls by it.
+/// The prefix of the second name that some functions have in Linux 7.2, not yet in 6.12. Among them
+/// are `memcpy` and the retpolines, which code that runs early calls by it.
 const EARLY: &str = "__pi_";
 
-/// The name of where the kernel's file begins in memory; that of its code, less than [`ALIGNED`]
-/// bytes behind, where the former is no name of code, as in Linux 6.1.
+/// The name of the address at which the kernel's file begins in memory; and that of its code, less
+/// than [`ALIGNED`] bytes after it, for kernels such as Linux 6.1 in which the former is no name of
+/// code.
 const FIRST: &str = "_text";
 const CODE: &str = "_stext";
 const ALIGNED: u64 = 2 << 20;
 
-/// More than the names of any kernel, in bytes.
+/// The limit of an unpacked text, in bytes: more than the names of any kernel.
 const TEXT_MAX: u64 = 64 << 20;
 
-/// What `gzip | base64` made of a text; an error where it did not.
+/// Unpacks the output of `gzip | base64`; an error if the text is none.
 pub fn unpacked(packed: &str) -> Result<String, String> {
     let damaged = |error: &dyn Display| format!("their list is damaged on its way: {error}");
     let packed = STANDARD.decode(packed.trim());
@@ -70,8 +72,8 @@ pub fn unpacked(packed: &str) -> Result<String, String> {
 }
 
 impl Symbols {
-    /// Reads the text of `/proc/kallsyms` of a kernel of this architecture; an error where there
-    /// is nothing of use in it.
+    /// Reads the text of `/proc/kallsyms` of a kernel of this architecture; an error if it holds
+    /// nothing of use.
     pub fn parse(architecture: Architecture, text: &str) -> Result<Self, String> {
         let mut symbols = Self {
             code: Code::of(architecture),
@@ -115,8 +117,8 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// Learns of the kernel's file what can be told from its code before any of it runs: what
-    /// threads did before they were watched.
+    /// Learns from the kernel's file what its code tells before any of it runs: what threads did
+    /// before they were watched.
     pub(crate) fn learn(&mut self, image: &[u8]) {
         self.count_place = (self.code.count_place)(image);
         let named = |name: &str| self.by_name.get(name).map(|at| self.text[*at].address);
@@ -131,25 +133,25 @@ impl Symbols {
         }
     }
 
-    /// Into which registers the function at an address takes the place of the preemption count,
-    /// as far as the kernel's file tells: a bit for each.
+    /// Returns the registers into which the function at an address takes the place of the
+    /// preemption count, as far as the kernel's file tells: a bit for each.
     pub(crate) fn pointers(&self, address: u64) -> u64 {
         let number = self.number(address);
         let found = number.and_then(|number| self.pointers.get(&number));
         found.copied().unwrap_or_default()
     }
 
-    /// How far behind that place the count itself is, as far as the kernel's file tells.
+    /// Returns the offset of the count from that place, as far as the kernel's file tells.
     pub(crate) fn count_place(&self) -> Option<u64> {
         self.count_place
     }
 
-    /// Whether its file shows any place where [`Self::saves`] is so.
+    /// Returns true if its file shows any place for which [`Self::saves`] is true.
     pub(crate) fn saves_any(&self) -> bool {
         !self.saves.is_empty()
     }
 
-    /// Whether what masks interrupts is read at an address to have it restored in any case, as
+    /// Returns true if the interrupt mask is read at an address to have it restored in any case, as
     /// far as the kernel's file tells.
     pub(crate) fn saves(&self, address: u64) -> bool {
         self.saves.contains(&address)
@@ -162,25 +164,26 @@ impl Symbols {
         next.checked_sub(1)
     }
 
-    /// The name that covers an address of the kernel, and how far behind it that is.
+    /// Returns the name that covers an address of the kernel, and the distance of the address from
+    /// it.
     pub fn at(&self, address: u64) -> Option<(&Symbol, u64)> {
         let symbol = &self.text[self.number(address)?];
         Some((symbol, address - symbol.address))
     }
 
-    /// From where to where the code of this name goes.
+    /// Returns the range of the code with this name.
     pub fn range(&self, name: &str) -> Option<(u64, u64)> {
         let at = *self.by_name.get(name)?;
         let end = self.text.get(at + 1)?.address;
         Some((self.text[at].address, end))
     }
 
-    /// Where a variable is within each CPU's own area.
+    /// Returns the offset of a variable within each CPU's own area.
     pub(crate) fn variable(&self, name: &str) -> Option<u64> {
         self.per_cpu.get(name).copied()
     }
 
-    /// What is the architecture's own.
+    /// Returns the architecture's own code.
     pub(crate) fn code(&self) -> &'static Code {
         self.code
     }

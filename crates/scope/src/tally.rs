@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stood in the way of many samples, counted together.
+//! Counts what stood in the way of many samples.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,21 +9,21 @@ use punctual_model::Nanos;
 use crate::breakdown::{Breakdown, Cause};
 use crate::explain::Explained;
 
-/// What stood in the way of some of the samples: the same hold, in the same function.
+/// An obstacle in the way of some of the samples: the same cause, in the same function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// What it was; none: nothing for long.
+    /// The cause; `None` if nothing stood in the way for long.
     pub cause: Option<Cause>,
-    /// The function that filled most of it, where one did.
+    /// The function that filled most of it, if one did.
     pub function: Option<String>,
-    /// In the way of how many samples.
+    /// The number of samples.
     pub times: usize,
-    /// For how long, at most; none where it was nothing.
+    /// The longest time; `None` if nothing stood in the way.
     pub longest: Option<Nanos>,
 }
 
 impl Tally {
-    /// In words: `interrupts off: free_pcppages_bulk`.
+    /// Returns the obstacle in words: `interrupts off: free_pcppages_bulk`.
     pub fn name(&self) -> String {
         match (self.cause, &self.function) {
             (None, _) => "nothing for long".to_owned(),
@@ -33,8 +33,8 @@ impl Tally {
     }
 }
 
-/// What stood in the way of these samples, the most frequent first. Samples without a breakdown are
-/// left out.
+/// Counts what stood in the way of these samples, the most frequent first. Samples without a
+/// breakdown are left out.
 pub fn tally(explained: &[Explained]) -> Vec<Tally> {
     let breakdowns = explained.iter().flat_map(|explained| &explained.breakdown);
     of_breakdowns(breakdowns)

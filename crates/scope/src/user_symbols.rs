@@ -23,7 +23,7 @@ pub struct UserSymbols {
 }
 
 impl UserSymbols {
-    /// Those in an initramfs.
+    /// Reads the programs in an initramfs.
     pub fn of_initramfs(path: &Path) -> io::Result<Self> {
         let mut segments = Vec::new();
         for (path, file) in initramfs::files(&std::fs::read(path)?)? {
@@ -38,7 +38,7 @@ impl UserSymbols {
         Ok(Self { segments })
     }
 
-    /// The program that these bytes at this address belong to, by its file's name.
+    /// Returns the program to which these bytes at this address belong, by its file's name.
     pub fn name(&self, address: u64, bytes: &[u8]) -> String {
         let fits = |segment: &&Segment| segment.has(address, bytes);
         let fixed = self.segments.iter().filter(|segment| !segment.code.movable);
@@ -51,20 +51,20 @@ impl UserSymbols {
     }
 }
 
-/// Where code is: in which file of the guest, of which program, and at which of its addresses.
+/// A place of code: the file in the guest, the program, and the address in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The file's path.
     pub path: &'a str,
     /// The program's name.
     pub program: &'a str,
-    /// The address as the file counts.
+    /// The address in the file's own numbering.
     pub address: u64,
 }
 
 impl UserSymbols {
-    /// Where these bytes at this address are of: by what is known of where files are (`bases`), or
-    /// else wherever they are found first.
+    /// Returns the place of these bytes at this address: by the known positions of files (`bases`),
+    /// or else wherever they are found first.
     pub fn place(&self, address: u64, bytes: &[u8], bases: &[(usize, u64)]) -> Option<Place<'_>> {
         let known = bases.iter().find_map(|(number, base)| {
             let own = address.checked_sub(*base)?;
@@ -81,8 +81,8 @@ impl UserSymbols {
         })
     }
 
-    /// Where a file is in memory, by bytes that are in one place of all files only: which segment,
-    /// and by how much it is moved.
+    /// Returns the position of a file in memory: the segment, and its displacement. Only bytes that
+    /// occur in one place of all files tell it.
     pub fn base(&self, address: u64, bytes: &[u8]) -> Option<(usize, u64)> {
         let mut places = self.places(address, bytes);
         let (number, own) = places.next().filter(|_| bytes.len() >= TELLING)?;
@@ -90,7 +90,7 @@ impl UserSymbols {
         is_only.then(|| (number, address - own))
     }
 
-    /// All places that these bytes may be of: which segment, and at which of its addresses.
+    /// Returns all places to which these bytes may belong: the segment, and the address in it.
     fn places<'a>(
         &'a self,
         address: u64,
@@ -105,12 +105,12 @@ impl UserSymbols {
     }
 }
 
-/// So many bytes of code tell where they are of.
+/// The minimum number of bytes of code that tell their place.
 const TELLING: usize = 24;
 
 impl Segment {
-    /// At which of its addresses it may be what is at an address of memory: where that is in its
-    /// page is known.
+    /// Returns the addresses of the segment that may lie at an address of memory: the position
+    /// within its page is known.
     fn addresses(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
         let (first, length) = (self.code.address, self.code.bytes.len() as u64);
         let (from, step) = if self.code.movable {
@@ -123,7 +123,7 @@ impl Segment {
             .filter(move |at| step == 0x1000 || *at == address)
     }
 
-    /// Whether its code at one of its addresses begins like this.
+    /// Returns true if its code at one of its addresses begins like this.
     fn starts(&self, address: u64, bytes: &[u8]) -> bool {
         let offset = address.checked_sub(self.code.address);
         let offset = offset.and_then(|offset| usize::try_from(offset).ok());

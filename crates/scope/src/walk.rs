@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a window instruction by instruction: which function ran for whom, with interrupts
-//! and preemption on or off.
+//! Follows a window instruction by instruction: which function ran for which thread, with
+//! interrupts and preemption on or off.
 
 mod path;
 mod walker;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which window a sample is in: how many samples the target has marked before it in its step.
+//! Finds the window of a sample: how many samples the target has marked before it in its step.
 
 use punctual_model::probe::Windows;
 use punctual_model::{Recording, Sample};
 
-/// The number of a sample's window in its step; `step` is what was recorded in it, and
-/// `place` which of that the sample belongs to. An error is the reason why there is none.
+/// Returns the number of a sample's window in its step. `step` holds the recordings of the step,
+/// and `place` is the index of the sample's own. The error is the reason why there is none.
 pub fn number<'a>(
     windows: Windows,
     step: &[&'a Recording],
@@ -37,7 +37,7 @@ pub fn number<'a>(
     number.ok_or_else(|| format!("{}: its counts are damaged", recording.title()))
 }
 
-/// Where a sample was missed there may have been a window.
+/// Checks that no sample was missed. Where one was missed, there may have been a window.
 fn nothing_missed(step: &[&Recording], recording: &Recording) -> Result<(), String> {
     let missed = step.iter().find(|recording| recording.missed > 0);
     missed.map_or(Ok(()), |found| {
@@ -48,7 +48,7 @@ fn nothing_missed(step: &[&Recording], recording: &Recording) -> Result<(), Stri
     })
 }
 
-/// How many windows all of these have.
+/// Returns the number of windows of all these recordings.
 fn before(recordings: &[&Recording]) -> Option<u64> {
     recordings.iter().try_fold(0_u64, |sum, recording| {
         sum.checked_add(recording.warmup)?
@@ -56,7 +56,7 @@ fn before(recordings: &[&Recording]) -> Option<u64> {
     })
 }
 
-/// What was found in one loop, and sorted afterwards.
+/// Returns the number for samples that were found in one loop, and sorted afterwards.
 fn by_time(step: &[&Recording], sample: Sample) -> Result<u64, String> {
     if !step.iter().all(|recording| recording.is_complete()) {
         return Err("not all of its step's samples were kept".to_owned());
@@ -71,13 +71,13 @@ mod tests {
 
     use super::*;
 
-    /// As the probes themselves say it.
+    /// Returns the windows as the probe itself defines them.
     fn windows(probe: &str) -> Windows {
         let info = punctual_agent::probes::info(probe).unwrap();
         info.scope.as_ref().unwrap().windows
     }
 
-    /// A recording with samples at these moments.
+    /// Creates a recording with samples at these moments.
     fn recording(probe: &str, variant: &str, warmup: u64, at: &[i64]) -> Recording {
         let mut recorder = Recorder::new(at.len());
         for at in at {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program of system calls in C, for somebody who has nothing of Punctual: it makes the same calls
-//! as `punctual-calls` does, each round in a process and a directory of its own.
+//! Writes a program of system calls in C, for people who do not have Punctual. It makes the same
+//! calls as `punctual-calls`, each round in a process and a directory of its own.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use punctual_calls::{Argument, Call, Grammar, Kind, Program};
 
 use crate::Asked;
 
-/// What stands before the calls: `STATE`, `COPY` and `HELPERS` are replaced.
+/// The text before the calls. `STATE`, `COPY` and `HELPERS` are replaced.
 const BEFORE: &str = r"#define _GNU_SOURCE
 #include <ftw.h>
 #include <grp.h>
@@ -195,7 +195,7 @@ static void reap(struct things *children)
     ),
 ];
 
-/// What stands behind the calls: `ORDINARY` and `MILLIS` are replaced.
+/// The text after the calls. `ORDINARY` and `MILLIS` are replaced.
 const BEHIND: &str = r#"
 static int forget(const char *path, const struct stat *s, int flag, struct FTW *at)
 {
@@ -256,7 +256,7 @@ ORDINARY			if (chdir(place))
 }
 "#;
 
-/// Root becomes an ordinary user.
+/// The code with which root becomes an ordinary user.
 const ORDINARY: &str =
     "\t\t\tif (geteuid() == 0 && (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
 \t\t\t    setresuid(65534, 65534, 65534)))
@@ -264,17 +264,17 @@ const ORDINARY: &str =
 \t\t\tprctl(PR_SET_DUMPABLE, 1);
 ";
 
-/// After which time a program is ended where nobody has asked for another, in milliseconds.
+/// Time in milliseconds after which a program is ended, if nobody has asked for another.
 const LIMIT_MS: i64 = 50;
 
-/// Where it may, a program that makes objects of IPC has them end with it.
+/// The code with which a program that makes objects of IPC has them end with it, where it may.
 const IPC: &str = "\t\t\tunshare(CLONE_NEWIPC);\n";
 
-/// A program in C, with a comment above it, whose lines are given; as root, or as an ordinary user,
-/// and ended after as long, as the search has asked for.
+/// Returns a program in C, with a comment above it whose lines are given. It runs as root or as an
+/// ordinary user, and is ended after a time, as the search has asked.
 ///
 /// # Errors
-/// The name of a call that the grammar does not know.
+/// Returns the name of a call that the grammar does not know.
 pub fn program(
     program: &Program,
     grammar: &Grammar,
@@ -335,11 +335,11 @@ struct Writer<'a> {
     grammar: &'a Grammar,
     /// The kinds of things, as C names them.
     things: BTreeSet<String>,
-    /// What children do.
+    /// The functions that children run.
     bodies: Vec<String>,
 }
 
-/// A call whose arguments are written: what has to be done before.
+/// A call whose arguments are written, with the code that has to run before it.
 struct Making<'a> {
     kind: &'a Kind,
     call: &'a Call,
@@ -355,7 +355,7 @@ impl Making<'_> {
         }
     }
 
-    /// A name of a file.
+    /// Adds a file's name.
     fn name(&mut self, expression: &str) -> String {
         let text = format!("name_{}", self.texts);
         self.texts += 1;
@@ -367,7 +367,7 @@ impl Making<'_> {
     }
 }
 
-/// What a call is, as a comment says it.
+/// Returns the title of a call for a comment.
 fn title(kind: &Kind, call: &Call) -> String {
     let alone = Call {
         body: Vec::new(),
@@ -444,7 +444,7 @@ impl Writer<'_> {
         ))
     }
 
-    /// What is kept of a call's result, and what is gone.
+    /// Writes what is kept of a call's result, and what is gone.
     fn kept(&mut self, kind: &Kind, call: &Call) -> String {
         let mut text = String::new();
         match kind.takes.as_deref() {
@@ -570,7 +570,7 @@ mod tests {
         }
     }
 
-    /// Whether a C compiler takes it, without a warning.
+    /// Checks that a C compiler takes it without a warning.
     fn compiles(text: &str) -> Result<(), String> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("worst.c");

@@ -5,37 +5,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::Stretch;
 
-/// A program, and the longest stretch that it is kept for.
+/// A program, with the longest stretch for which it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The stretch, of which the place is known by all but its length.
+    /// The stretch. All but its length identify the place.
     pub stretch: Stretch,
     /// The program.
     pub program: String,
-    /// Which candidate it was, from 0.
+    /// The number of the candidate, from 0.
     pub candidate: u64,
-    /// Whether it was tried with larger numbers.
+    /// True if it was tried with larger numbers.
     #[serde(default)]
     pub is_scaled: bool,
 }
 
-/// The best program of each place: of what is off, the function that switched it off, and the
-/// one that most of it was spent in.
+/// The best program of each place. A place is what is off, the function that switched it off, and
+/// the function in which most of it was spent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Corpus {
-    /// The longest stretch first.
+    /// The entries, the longest stretch first.
     entries: Vec<Entry>,
 }
 
 impl Corpus {
-    /// All of them, the longest first.
+    /// Returns all entries, the longest stretch first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Takes what was seen of a program: where it is longer than what there was, or as long and
-    /// the program is shorter, it takes its place.
+    /// Takes the stretches that were seen of a program. A stretch replaces the known one of its
+    /// place if it is longer, or if it is as long and the program is shorter.
     pub fn take(&mut self, program: &str, candidate: u64, stretches: Vec<Stretch>) {
         for stretch in stretches {
             let place = |of: &Stretch| (of.what.clone(), of.function.clone(), of.most.clone());
@@ -71,7 +71,7 @@ impl Corpus {
         self.entries.sort_by_cached_key(order);
     }
 
-    /// Takes what another search has found.
+    /// Takes the finds of another search.
     pub fn merge(&mut self, other: &Self) {
         for entry in &other.entries {
             self.take(&entry.program, entry.candidate, vec![entry.stretch.clone()]);
@@ -83,8 +83,8 @@ impl Corpus {
         }
     }
 
-    /// The programs of so many causes that were not tried with larger numbers yet, those with the
-    /// longest stretches first.
+    /// Returns the programs of at most this many causes that were not tried with larger numbers
+    /// yet, those with the longest stretches first.
     pub fn unscaled(&self, most: usize) -> Vec<String> {
         let causes = self.causes().into_iter().filter(|entry| !entry.is_scaled);
         let mut programs: Vec<String> = Vec::new();
@@ -96,14 +96,14 @@ impl Corpus {
         programs
     }
 
-    /// These programs were tried with larger numbers.
+    /// Notes that these programs were tried with larger numbers.
     pub fn scaled(&mut self, programs: &[String]) {
         let own = self.entries.iter_mut();
         let own = own.filter(|entry| programs.contains(&entry.program));
         own.for_each(|entry| entry.is_scaled = true);
     }
 
-    /// One entry for each cause, the longest first.
+    /// Returns one entry for each cause, the longest first.
     pub fn causes(&self) -> Vec<&Entry> {
         let mut causes: Vec<&Entry> = Vec::new();
         for entry in &self.entries {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Candidates: made afresh, or of those that were found.
+//! Makes candidates: afresh, or from those that were found.
 
 use fastrand::Rng;
 use punctual_calls::{Call, Grammar, Kind, Program};
@@ -7,38 +7,38 @@ use punctual_calls::{Call, Grammar, Kind, Program};
 use crate::Asked;
 use crate::corpus::Corpus;
 
-/// How many calls a program has at most.
+/// The maximum number of calls in a program.
 const LONGEST: usize = 14;
-/// How many processes and threads a program makes at most.
+/// The maximum number of processes and threads that a program makes.
 const CHILDREN: u64 = 400;
-/// Of so many candidates one is made afresh.
+/// One of this many candidates is made afresh.
 const AFRESH: u64 = 6;
-/// Of so many calls one is of a kind that the user has added, where there are such.
+/// One of this many calls is of a kind that the user has added, if there are any.
 const OWN: u8 = 3;
-/// By how much numbers are scaled up where it is tried whether a stretch grows with them.
+/// The factor by which numbers are scaled up to try whether a stretch grows with them.
 const LARGER: u64 = 16;
 
-/// How many things deep what a call needs is made.
+/// The maximum depth to which the things that a call needs are made.
 const NESTED: usize = 4;
 
-/// A change of one call, which is of this kind.
+/// A change of one call of this kind.
 type Change<'a> = &'a dyn Fn(&mut Call, &Kind);
 
 /// Makes candidates.
 pub struct Evolution<'a> {
     kinds: Vec<&'a Kind>,
-    /// Those that the user has added.
+    /// The kinds that the user has added.
     own: Vec<&'a Kind>,
     grammar: &'a Grammar,
     seed: u64,
     /// The programs of the corpus, the best first.
     parents: Vec<Program>,
-    /// The first candidates: each kind by itself. Empty where nothing evolves.
+    /// The first candidates: each kind by itself. Empty if nothing evolves.
     sweep: Vec<Program>,
 }
 
 impl<'a> Evolution<'a> {
-    /// Of this corpus.
+    /// Creates an evolution from this corpus.
     pub fn new(grammar: &'a Grammar, asked: &Asked, corpus: &Corpus) -> Self {
         let may = |kind: &&Kind| asked.root || !kind.root;
         let mut parents: Vec<Program> = Vec::new();
@@ -73,10 +73,11 @@ impl<'a> Evolution<'a> {
         evolution
     }
 
-    /// Each kind of call by itself, the user's own kinds first: with its largest size, as often as
-    /// it may be, behind one of each thing that it needs, and in a second program behind as many
-    /// as there may be. Most stretches that are known to grow need no more than that. The seed
-    /// decides their order, since what one leaves behind may be seen by the next.
+    /// Makes a program of each kind of call by itself, the user's own kinds first. The call has its
+    /// largest size, as often as it may be. It stands after one of each thing that it needs, and in
+    /// a second program after as many as there may be. Most stretches that are known to grow need
+    /// no more than that. The seed decides the order, since what one program leaves behind may be
+    /// seen by the next.
     fn each_alone(&self) -> Vec<Program> {
         let mut kinds = self.kinds.clone();
         Rng::with_seed(mixed(self.seed, 0)).shuffle(&mut kinds);
@@ -95,7 +96,7 @@ impl<'a> Evolution<'a> {
         made
     }
 
-    /// Puts a call behind all that it needs and that is not there yet, so many things deep.
+    /// Puts a call after all that it needs and that is not there yet, to a maximum depth.
     fn put(&self, kind: &Kind, call: Call, is_often: bool, depth: usize, calls: &mut Vec<Call>) {
         if depth > 0 {
             for need in kind.needs() {
@@ -120,12 +121,13 @@ impl<'a> Evolution<'a> {
         calls.push(call);
     }
 
-    /// Whether the candidate of this number is one of the first, which the seed only orders.
+    /// Returns true if the candidate of this number is one of the first, which the seed only
+    /// orders.
     pub fn is_swept(&self, number: u64) -> bool {
         (1..=self.sweep.len() as u64).contains(&number)
     }
 
-    /// The candidate of this number.
+    /// Returns the candidate of this number.
     pub fn candidate(&self, number: u64) -> Program {
         let mut rng = Rng::with_seed(mixed(self.seed, number));
         // What there is without any program is known from the first one on.
@@ -148,8 +150,8 @@ impl<'a> Evolution<'a> {
         program
     }
 
-    /// A program with larger numbers, in each way that makes another one of it: larger sizes, the
-    /// largest, and more repetitions.
+    /// Returns programs with larger numbers, one for each way that makes a different program:
+    /// larger sizes, the largest sizes, and more repetitions.
     pub fn larger(&self, program: &str) -> Vec<Program> {
         let Ok(parent) = self.grammar.program(program) else {
             return Vec::new();
@@ -185,7 +187,7 @@ impl<'a> Evolution<'a> {
         }
     }
 
-    /// One of the corpus: the longer its stretch is among all, the more often.
+    /// Returns one program of the corpus: the longer its stretch is among all, the more often.
     fn parent(&self, rng: &mut Rng) -> &Program {
         let (chance, count) = (rng.f64(), self.parents.len());
         let rank = (chance * chance * chance * count as f64) as usize;
@@ -228,7 +230,7 @@ impl<'a> Evolution<'a> {
         }
     }
 
-    /// Another size, or another number of times, by a power of two.
+    /// Changes a size, or a number of times, by a power of two.
     fn scale(&self, calls: &mut [Call], rng: &mut Rng) {
         let Some(call) = rng.choice(calls) else {
             return;
@@ -252,7 +254,7 @@ impl<'a> Evolution<'a> {
         }
     }
 
-    /// A child does one of the calls from now on, or makes one more.
+    /// Lets a child do one of the calls from now on, or make one more.
     fn wrap(&self, calls: &mut Vec<Call>, rng: &mut Rng) {
         let at = rng.usize(..calls.len());
         if self
@@ -291,7 +293,7 @@ impl<'a> Evolution<'a> {
         call
     }
 
-    /// Puts a call somewhere, behind what it needs; what there is not is made before it.
+    /// Puts a call somewhere, after what it needs. Things that are missing are made before it.
     fn insert(&self, calls: &mut Vec<Call>, call: Call, rng: &mut Rng) {
         let mut at = rng.usize(..=calls.len());
         let needs: Vec<String> = needs(self.grammar, &call);
@@ -328,7 +330,7 @@ impl<'a> Evolution<'a> {
     }
 }
 
-/// A call of this kind with its largest size, as often as it may be.
+/// Returns a call of this kind with its largest size, as often as it may be.
 fn largest(kind: &Kind) -> Call {
     Call {
         name: kind.name.clone(),
@@ -338,8 +340,8 @@ fn largest(kind: &Kind) -> Call {
     }
 }
 
-/// A call that makes what others need: a large one, or as many small ones as there may be. Many
-/// large ones take longer than a program has.
+/// Returns a call that makes what others need: a large one, or as many small ones as there may be.
+/// Many large ones take longer than a program has.
 fn made(kind: &Kind, is_often: bool) -> Call {
     let ((least, most), times) = (kind.size.unwrap_or_default(), kind.times);
     Call {
@@ -349,7 +351,7 @@ fn made(kind: &Kind, is_often: bool) -> Call {
     }
 }
 
-/// A call of this kind, with numbers by chance.
+/// Returns a call of this kind, with random numbers.
 fn of_kind(kind: &Kind, rng: &mut Rng) -> Call {
     Call {
         name: kind.name.clone(),
@@ -364,7 +366,7 @@ fn of_kind(kind: &Kind, rng: &mut Rng) -> Call {
     }
 }
 
-/// What a call and those of its children need.
+/// Returns the needs of a call and of its children's calls.
 fn needs(grammar: &Grammar, call: &Call) -> Vec<String> {
     let own = grammar.kind(&call.name).into_iter().flat_map(Kind::needs);
     let mut needs: Vec<String> = own.map(str::to_owned).collect();
@@ -378,7 +380,7 @@ fn needs(grammar: &Grammar, call: &Call) -> Vec<String> {
     needs
 }
 
-/// The calls of the program, or of one of its children.
+/// Returns the calls of the program, or of one of its children.
 fn block<'a>(calls: &'a mut Vec<Call>, rng: &mut Rng) -> &'a mut Vec<Call> {
     let blocks = calls.iter().enumerate();
     let blocks: Vec<usize> = blocks
@@ -392,13 +394,13 @@ fn block<'a>(calls: &'a mut Vec<Call>, rng: &mut Rng) -> &'a mut Vec<Call> {
     &mut calls[at].body
 }
 
-/// A power of two in a range, or one of its ends.
+/// Returns a power of two in a range, or one of its ends.
 fn power((least, most): (u64, u64), rng: &mut Rng) -> u64 {
     let powers = (most / least).ilog2();
     (least << rng.u32(..=powers)).min(most)
 }
 
-/// Not too long, not too deep, and not too many children.
+/// Limits the length, the depth and the number of children of a program.
 fn restrain(program: &mut Program) {
     let mut left = LONGEST;
     let mut children = CHILDREN;
@@ -423,7 +425,7 @@ fn cut(calls: &mut Vec<Call>, depth: usize, left: &mut usize, each: u64, childre
     }
 }
 
-/// A number of 64 bits that has nothing to do with its neighbours' (`SplitMix64`).
+/// Returns a number of 64 bits that has nothing to do with its neighbours' (`SplitMix64`).
 fn mixed(seed: u64, number: u64) -> u64 {
     let mut word = seed
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

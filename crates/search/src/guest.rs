@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Candidates in guests that are watched.
+//! Runs candidates in guests that are watched.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,17 +10,17 @@ use punctual_scope::survey::Hotspot;
 
 use crate::{Place, Seen, Stretch};
 
-/// The seed of all guests: candidates differ, and nothing else.
+/// The seed of all guests: only the candidates differ.
 const SEED: u64 = 1;
 
-/// How candidates run.
+/// The settings with which candidates run.
 #[derive(Clone, Debug)]
 pub struct How {
-    /// Whether as root.
+    /// True to run as root.
     pub root: bool,
-    /// After how long each is ended.
+    /// Time after which each is ended.
     pub limit: Nanos,
-    /// For how long it is waited behind each, until the kernel has ended what it left behind.
+    /// The wait after each, until the kernel has ended what it left behind.
     pub settle: Nanos,
     /// Kinds of calls of the user's own, as text; may be empty.
     pub grammar: String,
@@ -46,7 +46,7 @@ pub struct Guests<'a> {
 }
 
 impl<'a> Guests<'a> {
-    /// Asks a first guest for its preemption model; an error where that one says nothing.
+    /// Asks a first guest for its preemption model; an error if that guest says nothing.
     pub fn new(
         observer: Observer<'a>,
         how: How,
@@ -70,7 +70,7 @@ impl<'a> Guests<'a> {
         Ok(guests)
     }
 
-    /// The preemption model of their kernel.
+    /// Returns the preemption model of their kernel.
     pub fn preemption(&self) -> &Preemption {
         &self.preemption
     }
@@ -101,7 +101,7 @@ impl<'a> Guests<'a> {
         plan.to_string()
     }
 
-    /// What was seen of those that were over when the guest ended.
+    /// Returns what was seen of the candidates that were over when the guest ended.
     fn seen(&self, observed: &Observed) -> Vec<Seen> {
         let is_rt = self.preemption == Preemption::Rt;
         let stretches = |places: &Vec<Hotspot>| {
@@ -128,7 +128,8 @@ impl<'a> Guests<'a> {
     }
 }
 
-/// What is printed of each candidate: its own lines, and the target's about it, which is the last.
+/// Splits the output by candidate: its own lines, and the target's line about it, which is the
+/// last.
 fn told(printed: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     for line in printed.lines() {
@@ -143,8 +144,8 @@ fn told(printed: &str) -> Vec<String> {
 }
 
 impl Place for Guests<'_> {
-    /// Where a guest ends before its time, the candidate that ran then has another one to itself;
-    /// those behind it run in a further one.
+    /// Runs the candidates. If a guest ends before its time, the candidate that ran then has
+    /// another guest to itself. Those after it run in a further one.
     fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError> {
         let mut all = Vec::new();
         while all.len() < candidates.len() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for programs of system calls that keep a thread of the highest priority waiting.
+//! Searches for programs of system calls that keep a thread of the highest priority waiting.
 //!
 //! Candidates run in guests that are watched instruction by instruction, many in one guest
-//! ([`guest`]). For each place at which something was switched off the program with the longest
-//! stretch is kept ([`corpus`]); others are made of those ([`evolve`]). In the end each find is
-//! made as short as it can be, and it is tried what it grows with ([`minimise`]).
+//! ([`guest`]). For each place at which something was switched off, the program with the longest
+//! stretch is kept ([`corpus`]), and others are made of those ([`evolve`]). In the end each find is
+//! made as short as it can be, and the numbers with which it grows are found ([`minimise`]).
 #![forbid(unsafe_code)]
 
 pub mod c;
@@ -37,17 +37,18 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Whether it is of the same cause: the same thing, switched off by the same function.
+    /// Returns true if it has the same cause: the same thing, switched off by the same function.
     pub fn is_like(&self, other: &Self) -> bool {
         (&self.what, &self.function) == (&other.what, &other.function)
     }
 
-    /// Its length.
+    /// Returns its length.
     pub fn length(&self) -> Nanos {
         Nanos(self.ns)
     }
 
-    /// What is off, in the words of a survey, if it delays a thread of the highest priority.
+    /// Returns what is off, in the words of a survey, if it delays a thread of the highest
+    /// priority.
     fn name(what: SectionKind, is_rt: bool) -> Option<&'static str> {
         match what {
             // A thread of the highest priority takes the CPU from it.
@@ -58,14 +59,14 @@ impl Stretch {
     }
 }
 
-/// What was seen of a candidate.
+/// The observations of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// The longest stretch of each place.
+    /// It ran.
     Ran {
-        /// Those.
+        /// The longest stretch of each place.
         stretches: Vec<Stretch>,
-        /// What the target says of it.
+        /// The target's output about it.
         told: String,
     },
     /// It ended its guest, for this reason.
@@ -73,7 +74,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// The longest stretch of this cause.
+    /// Returns the longest stretch of this cause.
     pub fn of(&self, cause: &Stretch) -> Option<&Stretch> {
         let stretches = match self {
             Self::Ran { stretches, .. } => stretches.as_slice(),
@@ -84,52 +85,52 @@ impl Seen {
     }
 }
 
-/// Where candidates run.
+/// A place where candidates run.
 pub trait Place: Sync {
-    /// What was seen of each, in their order. What a candidate leaves behind may be seen by those
-    /// behind it.
+    /// Returns what was seen of each candidate, in their order. Things that a candidate leaves
+    /// after may be seen by those after it.
     fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError>;
 }
 
-/// How many candidates run in one guest, one after the other.
+/// The number of candidates that run in one guest, one after the other.
 pub const BATCH: usize = 24;
-/// How many batches are made of one corpus: as many may run side by side, and what is found does
-/// not depend on how many do.
+/// The number of batches that are made of one corpus. As many may run side by side, and the finds
+/// do not depend on how many do.
 pub const BATCHES: usize = 2;
 
-/// So many causes are tried with larger numbers in the candidates of one corpus.
+/// The number of causes that are tried with larger numbers in the candidates of one corpus.
 const SCALED: usize = 8;
 
-/// What is searched for, and how.
+/// The target and the settings of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// The kernel's id.
     pub kernel: String,
-    /// Boot arguments besides.
+    /// Additional boot arguments.
     pub boot: String,
-    /// Decides all that is made by chance.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Whether programs run as root.
+    /// True if programs run as root.
     pub root: bool,
-    /// Whether each candidate is made afresh, to be compared with: nothing evolves.
+    /// True if each candidate is made afresh, as a baseline: nothing evolves.
     pub random: bool,
     /// Kinds of calls of the user's own, as text; may be empty.
     pub grammar: String,
-    /// After which time of its guest each program is ended; the usual one where none is named.
+    /// Time of its guest after which each program is ended; the usual one if none is named.
     #[serde(default)]
     pub each: Option<Nanos>,
 }
 
-/// How far a search is; all that is needed to go on.
+/// The state of a search, with all that is needed to continue it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Search {
-    /// What is searched for.
+    /// The target and the settings.
     pub asked: Asked,
-    /// How many candidates have run.
+    /// The number of candidates that have run.
     pub candidates: u64,
     /// The best program of each place.
     pub corpus: Corpus,
-    /// Programs that have ended their guests, and how.
+    /// Programs that have ended their guests, with the way in which they did.
     pub killers: Vec<(String, String)>,
     /// The searches that this one has taken over.
     #[serde(default)]
@@ -149,7 +150,7 @@ pub struct Merged {
 }
 
 impl Search {
-    /// One that has not begun.
+    /// Creates a search that has not begun.
     pub fn new(asked: Asked) -> Self {
         Self {
             asked,
@@ -160,7 +161,7 @@ impl Search {
         }
     }
 
-    /// The kinds of calls; an error says what is wrong with the user's own.
+    /// Returns the kinds of calls. The error names the fault in the user's own kinds.
     pub fn grammar(&self) -> Result<Grammar, String> {
         let own = &self.asked.grammar;
         if own.is_empty() {
@@ -178,7 +179,7 @@ impl Search {
         Ok(grammar)
     }
 
-    /// Takes what another search of the same kernel has found, whatever its seed. An error says in
+    /// Takes the finds of another search of the same kernel, whatever its seed. The error says in
     /// what the two differ.
     pub fn merge(&mut self, other: &Self) -> Result<(), String> {
         let (own, its) = (&self.asked, &other.asked);
@@ -232,7 +233,7 @@ impl Search {
     /// side. An error leaves the search as it was.
     ///
     /// # Panics
-    /// Where the place does.
+    /// Panics if the place does.
     pub fn step(
         &mut self,
         grammar: &Grammar,
@@ -336,7 +337,8 @@ mod tests {
         }
     }
 
-    /// A search that knows nothing of its first candidates, which have all sizes at their largest.
+    /// Creates a search that knows nothing of its first candidates, which have all sizes at their
+    /// largest.
     fn behind_the_sweep(seed: u64) -> Search {
         Search {
             candidates: 1_000,
@@ -424,7 +426,7 @@ mod tests {
         assert_eq!(one.corpus, merged);
     }
 
-    /// The same where each other kind of call has a stretch of its own, which does not grow.
+    /// The same kernel, but each other kind of call has a stretch of its own, which does not grow.
     struct Crowded;
 
     impl Place for Crowded {
@@ -447,7 +449,8 @@ mod tests {
         }
     }
 
-    /// How many candidates it takes from where what grows is seen to where it is at its longest.
+    /// Returns the number of candidates from where a growing stretch is first seen to where it is
+    /// at its longest.
     fn candidates_to_grow(seed: u64) -> u64 {
         let mut search = behind_the_sweep(seed);
         let grammar = search.grammar().unwrap();
@@ -475,7 +478,7 @@ mod tests {
         assert!(all[4] <= 96 && all[7] <= 600, "{all:?}");
     }
 
-    /// Every program that was asked for, in its order.
+    /// Records every program that was asked for, in order.
     struct Heard(std::sync::Mutex<Vec<String>>);
 
     impl Place for Heard {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a find as short as it can be, and tries what it grows with.
+//! Makes a find as short as it can be, and finds the numbers with which it grows.
 
 use punctual_calls::{Call, Grammar, Program};
 use punctual_scope::error::ScopeError;
@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::Entry;
 use crate::{Place, Stretch};
 
-/// A shorter program still does it where its stretch has so many per cent of what it was.
+/// The percentage of its stretch that a shorter program must still have.
 const STILL: i64 = 90;
-/// What grows this much or more where a number is doubled, and then no further, has a threshold.
+/// The factor of a threshold: a length has one if it grows by more than this where a number is
+/// doubled, and then no further.
 const STEP: i64 = 16;
 
 /// A find.
@@ -92,9 +93,9 @@ pub enum Order {
 }
 
 impl Order {
-    /// Of lengths by numbers that double, of which `own` is the program's. What the largest ones
-    /// up to there show counts, because what is constant weighs least in them; above it a limit
-    /// may be met.
+    /// Returns the order of lengths by numbers that double, of which `own` is the program's. The
+    /// largest numbers up to there count, because a constant part weighs least in them. Above it, a
+    /// limit may be met.
     fn of(lengths: &[(u64, i64)], own: u64) -> Self {
         let up_to = lengths.partition_point(|(number, _)| *number <= own);
         let (up_to, above) = lengths.split_at(up_to);
@@ -135,7 +136,7 @@ impl Order {
         }
     }
 
-    /// In words.
+    /// Returns the order in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "does not grow",
@@ -150,7 +151,7 @@ impl Order {
         }
     }
 
-    /// Whether it grows.
+    /// Returns true if it grows.
     pub fn grows(self) -> bool {
         !matches!(
             self,
@@ -162,28 +163,28 @@ impl Order {
 /// A change that makes a program smaller.
 #[derive(Clone, Debug, PartialEq)]
 enum Edit {
-    /// This call is left out.
+    /// Leaves this call out.
     Remove(Vec<usize>),
-    /// Its children's calls are the program's own.
+    /// Makes the calls of its children the program's own.
     Unwrap(Vec<usize>),
-    /// It is made once.
+    /// Makes the call once.
     Once(Vec<usize>),
-    /// Its size is the least.
+    /// Gives the call its least size.
     Least(Vec<usize>),
-    /// It is made half as often.
+    /// Makes the call half as often.
     Rarer(Vec<usize>),
-    /// Its size is half of what it was.
+    /// Halves the size of the call.
     Halved(Vec<usize>),
 }
 
-/// What becomes of a program that was kept for its stretch.
+/// The result for a program that was kept for its stretch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Minimised {
     /// The shortest program that still does it.
     Find(Box<Find>),
-    /// A guest of its own does not show half of it: another program has left it behind.
+    /// A guest of its own does not show half of the stretch: another program has left it behind.
     Gone,
-    /// It takes no call at all: the start and the end of each program show it.
+    /// The stretch takes no call at all: the start and the end of each program show it.
     WithoutCalls(Stretch),
 }
 
@@ -232,13 +233,13 @@ struct Shrinking<'a> {
     grammar: &'a Grammar,
     place: &'a dyn Place,
     cause: &'a Stretch,
-    /// What its stretch must have, in nanoseconds.
+    /// The minimum length of its stretch, in nanoseconds.
     least: i64,
     program: Program,
 }
 
 impl Shrinking<'_> {
-    /// The lengths of the cause's stretch by these programs, 0 where there is none.
+    /// Returns the lengths of the cause's stretch by these programs; 0 where there is none.
     fn lengths(&self, programs: &[Program]) -> Result<Vec<i64>, ScopeError> {
         let texts: Vec<String> = programs.iter().map(ToString::to_string).collect();
         let seen = self.place.run(&texts)?;
@@ -246,7 +247,8 @@ impl Shrinking<'_> {
         Ok(seen.iter().map(length).collect())
     }
 
-    /// Tries all edits, each by itself, then as many as possible together; whether any was of use.
+    /// Tries all edits, each by itself, then as many as possible together. Returns true if any was
+    /// of use.
     fn shrink(&mut self, edits: fn(&Self) -> Vec<Edit>) -> Result<bool, ScopeError> {
         let edits = edits(self);
         let edited = |some: &[Edit]| {
@@ -301,7 +303,7 @@ impl Shrinking<'_> {
         self.of_numbers(Edit::Rarer, Edit::Halved)
     }
 
-    /// One edit for each number that is not the least.
+    /// Returns one edit for each number that is not the least.
     fn of_numbers(&self, times: fn(Vec<usize>) -> Edit, size: fn(Vec<usize>) -> Edit) -> Vec<Edit> {
         let mut edits = Vec::new();
         for path in paths(&self.program.calls) {
@@ -316,7 +318,8 @@ impl Shrinking<'_> {
         edits
     }
 
-    /// The lengths by each number that is not the least: halved three times, and doubled twice.
+    /// Returns the lengths by each number that is not the least: halved three times, and doubled
+    /// twice.
     fn growth(&self) -> Result<Vec<Growth>, ScopeError> {
         let mut all = Vec::new();
         for path in paths(&self.program.calls) {
@@ -401,7 +404,7 @@ impl Edit {
     }
 }
 
-/// Where calls are, those of children behind their own.
+/// Returns the paths of calls, those of children after their own.
 fn paths(calls: &[Call]) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     for (at, call) in calls.iter().enumerate() {
@@ -426,7 +429,7 @@ fn call_mut<'a>(calls: &'a mut Vec<Call>, path: &[usize]) -> Option<&'a mut Call
     block.get_mut(at)
 }
 
-/// The calls among which one is, and where.
+/// Returns the calls among which a call is, and its index.
 fn block<'a>(calls: &'a mut Vec<Call>, path: &[usize]) -> Option<(&'a mut Vec<Call>, usize)> {
     let (first, rest) = path.split_first()?;
     if rest.is_empty() {

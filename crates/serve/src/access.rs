@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who may ask.
+//! Access control.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// Who may ask.
+/// The clients that may ask.
 #[derive(Clone)]
 pub enum Access {
-    /// Whoever can reach the address, which is this machine's own. Only requests that name this
-    /// machine are answered: no page elsewhere can have a browser ask in its name.
+    /// Any client that can reach the address, which is this machine's own. Only requests that name
+    /// this machine are answered, so that no foreign page can make a browser ask in its name.
     Local,
-    /// Whoever knows the token: as a bearer token, or as the password of any user.
+    /// Any client that knows the token: as a bearer token, or as the password of any user.
     Token(String),
 }
 
-/// Why a request is not answered.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It names another machine, or none.
@@ -25,7 +25,7 @@ pub enum Refused {
 }
 
 impl Access {
-    /// Looks at a request's `Host` and `Authorization`.
+    /// Checks a request's `Host` and `Authorization`.
     pub fn check(&self, host: Option<&str>, authorization: Option<&str>) -> Result<(), Refused> {
         match self {
             Self::Local if host.is_some_and(is_this) => Ok(()),
@@ -64,7 +64,7 @@ fn given(authorization: &str) -> Option<String> {
     Some(text.split_once(':')?.1.to_owned())
 }
 
-/// Compares digests: how long that takes tells nothing of the token.
+/// Compares digests, so that the time it takes tells nothing of the token.
 fn is_equal(given: &str, token: &str) -> bool {
     Sha256::digest(given) == Sha256::digest(token)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What requests may cost: time, connections, and memory. What an answer takes is reserved before
-//! its runs are read, and given back when the last byte of it is sent; so memory is bounded
-//! whatever the runs' size, however many ask, and however slowly they read.
+//! The cost that requests may have: time, connections, and memory. The memory for an answer is
+//! reserved before its runs are read, and given back when its last byte is sent. So memory is
+//! bounded whatever the size of the runs, however many clients ask, and however slowly they read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +9,22 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// How much may be asked, by whom, and for how long.
+/// Limits on the number, the size and the duration of requests.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How many connections there are at most. One that has not said what it wants gives way to
-    /// the next.
+    /// The most connections at a time. One that has not sent its request yet gives way to the next.
     pub connections: usize,
-    /// How long a request's head may take to arrive.
+    /// The time in which a request's head must arrive.
     pub head: Duration,
-    /// How long a request may take from its first byte to the last one of its answer.
+    /// The time for a request, from its first byte to the last one of its answer.
     pub whole: Duration,
-    /// How long a client may read nothing while there is something to be read.
+    /// The time for which a client may read nothing while there is something to read.
     pub stall: Duration,
-    /// How long a request waits until the memory for its answer is there.
+    /// The time for which a request waits for the memory for its answer.
     pub patience: Duration,
     /// The most memory that one answer may take, in bytes.
     pub request: u64,
-    /// What takes no more than this, in bytes, never waits for what takes more.
+    /// An answer that takes no more than this, in bytes, never waits for larger ones.
     pub ordinary: u64,
     /// The memory of all answers that take no more than that, in bytes.
     pub ordinary_memory: u64,
@@ -49,13 +48,13 @@ impl Default for Limits {
     }
 }
 
-/// What the head and the lists of an answer take at least, in bytes.
+/// The least memory for the head and the lists of an answer, in bytes.
 pub const BASE: u64 = 256 << 10;
 
 /// The unit in which memory is reserved, in bytes.
 const UNIT: u64 = 1 << 10;
 
-/// Requests that are worked on at once, and the memory that they share.
+/// Requests that are processed at once, and the memory that they share.
 struct Lane {
     turns: Semaphore,
     memory: Arc<Semaphore>,
@@ -70,19 +69,19 @@ impl Lane {
     }
 }
 
-/// Who may go on.
+/// Decides which requests may go on.
 pub struct Lanes {
     limits: Limits,
     ordinary: Lane,
     large: Lane,
 }
 
-/// Why somebody may not.
+/// The reason why a request may not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Nobody may have so much at once.
+    /// No request may have that much at once.
     TooLarge,
-    /// Others have what there is.
+    /// Other requests have all that there is.
     Busy,
 }
 
@@ -91,7 +90,7 @@ pub enum Refused {
 pub struct Hold(OwnedSemaphorePermit);
 
 impl Hold {
-    /// From now on only so many bytes are wanted, if that is less.
+    /// Shrinks the reservation to `bytes`, if that is less.
     pub fn shrink_to(&mut self, bytes: u64) {
         let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
         drop(self.0.split(more));
@@ -99,7 +98,7 @@ impl Hold {
 }
 
 impl Lanes {
-    /// Those of a site: with so many requests that are worked on at once, and two that are large.
+    /// The lanes of a site, with `at_once` ordinary requests processed at once, and two large ones.
     pub fn new(at_once: usize, limits: Limits) -> Self {
         Self {
             ordinary: Lane::new(at_once, limits.ordinary_memory),
@@ -116,7 +115,7 @@ impl Lanes {
         }
     }
 
-    /// Waits until there is room for an answer that takes so many bytes.
+    /// Waits until there is room for an answer of this many bytes.
     pub async fn reserve(&self, bytes: u64) -> Result<Hold, Refused> {
         if bytes > self.limits.request {
             return Err(Refused::TooLarge);

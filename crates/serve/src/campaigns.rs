@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns while they go on. A run that has ended does not change: its figures are read once
+//! Campaigns while they go on. A run that has ended does not change, so its figures are read once
 //! and kept between requests.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,26 +16,26 @@ use punctual_store::{Campaign, RunAt, Store, StoreError};
 #[derive(Default)]
 pub struct Campaigns(Mutex<BTreeMap<String, Figures>>);
 
-/// What the ended runs of a campaign came to.
+/// The results of the ended runs of a campaign.
 #[derive(Default)]
 pub struct Figures {
-    /// As at the end of `punctual campaign`, but for verdicts and stories.
+    /// The report as at the end of `punctual campaign`, but without verdicts and stories.
     pub report: Report,
     /// The runs that are in it.
     taken: BTreeSet<String>,
-    /// How long the finished ones took, together.
+    /// The total duration of the finished runs.
     took: Duration,
     finished: u32,
 }
 
 impl Campaigns {
-    /// Forgets all figures: they are of another store.
+    /// Forgets all figures, because the store is another one.
     pub fn forget(&self) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.clear();
     }
 
-    /// A campaign as it is now, and its figures so far, drawn by `draw`.
+    /// Calls `draw` with a campaign as it is now, and its figures so far.
     pub fn now<T>(
         &self,
         store: &Store,
@@ -51,8 +51,8 @@ impl Campaigns {
 }
 
 impl Figures {
-    /// Takes what has ended since the last look. Where a run has gone, or another has taken its
-    /// place, it begins anew.
+    /// Adds the runs that have ended since the last look. If a run has gone, or another has taken
+    /// its place, it begins anew.
     fn catch_up(&mut self, store: &Store, campaign: &Campaign) -> Result<(), StoreError> {
         let ended = || {
             campaign
@@ -104,8 +104,8 @@ impl Figures {
         }
     }
 
-    /// How long the runs that are left may take, by those that are finished, as many at a time
-    /// as go on now; `None` where nobody is at them, or nothing is known yet.
+    /// Estimates the time for the remaining runs from the finished ones, with as many at a time as
+    /// now. `None` if nobody runs any, or nothing is known yet.
     pub fn left(&self, campaign: &Campaign) -> Option<Duration> {
         let going = campaign
             .runs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections: each carries one request, which must come soon and may not be long, and their
-//! number is limited. Whoever is slow is slow alone: one that has not said what it wants gives
-//! way where there are too many, and one that reads nothing is let go.
+//! number is limited. A slow client delays only itself: if there are too many connections, one that
+//! has not sent its request yet gives way, and one that reads nothing is dropped.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -28,23 +28,24 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use crate::Site;
 use crate::access::Refused;
 use crate::budget::Hold;
-use crate::pages;
+use crate::headers;
 use crate::routes::{self, Answer, Content, Writer};
 
-/// How long a request's head may be, in bytes.
+/// The longest head of a request, in bytes.
 const LONGEST: usize = 32 << 10;
 
-/// How often is asked whether it is enough.
+/// The interval at which `cancel` is checked.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long answers that are under way may take then.
+/// The time for answers that are under way after that.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A piece of an answer that is made while it is sent, in bytes, and how many of them wait.
+/// The size of a piece of an answer that is made while it is sent, in bytes, and the most that
+/// wait.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
-/// Takes connections until `cancel` says that it is enough.
+/// Accepts connections until `cancel` is set.
 pub async fn accept(listener: TcpListener, site: Arc<Site>, cancel: &AtomicBool) {
     let connections = site.limits.connections;
     let places = Arc::new(Semaphore::new(connections));
@@ -64,8 +65,8 @@ pub async fn accept(listener: TcpListener, site: Arc<Site>, cancel: &AtomicBool)
     _ = timeout(FAREWELL, places.acquire_many(connections as u32)).await;
 }
 
-/// A place among the connections; where there is none, the one that has waited longest without
-/// saying what it wants gives way.
+/// A place among the connections. If there is none, the connection that has waited longest without
+/// sending its request gives way.
 async fn place(
     places: &Arc<Semaphore>,
     heads: &Heads,
@@ -83,7 +84,7 @@ async fn place(
     None
 }
 
-/// The connections that have not said yet what they want, the oldest first.
+/// The connections that have not sent their request yet, oldest first.
 #[derive(Default)]
 struct Heads(Mutex<(u64, BTreeMap<u64, AbortHandle>)>);
 
@@ -121,7 +122,7 @@ impl Heads {
     }
 }
 
-/// A connection among the [`Heads`], until it has said what it wants, or ends.
+/// A connection among the [`Heads`], until it has sent its request, or ends.
 struct Waits {
     heads: Arc<Heads>,
     number: u64,
@@ -149,7 +150,7 @@ async fn converse(stream: TcpStream, site: Arc<Site>, waits: Waits) {
         .await;
 }
 
-/// A connection that ends where nobody reads for so long what is written.
+/// A connection that ends if the client reads nothing of what is written for `stall`.
 struct Impatient {
     stream: TcpStream,
     stall: Duration,
@@ -167,7 +168,7 @@ impl Impatient {
         }
     }
 
-    /// What a writing poll came to; an error where the time is over.
+    /// The result of a writing poll; an error if the time is over.
     fn heed<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -231,7 +232,7 @@ impl AsyncWrite for Impatient {
 
 /// An answer's bytes on their way.
 enum Sent {
-    /// All of them, until they are taken.
+    /// The whole answer, until it is taken.
     Whole(Option<Bytes>),
     /// As they are made.
     Pieces(mpsc::Receiver<io::Result<Bytes>>),
@@ -371,12 +372,9 @@ fn response(
         }
     };
     set(header::CONTENT_TYPE, answer.kind);
-    set(header::CONTENT_SECURITY_POLICY, pages::policy());
-    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    set(header::X_FRAME_OPTIONS, "DENY");
-    set(header::REFERRER_POLICY, "no-referrer");
-    // Kept, but asked for again each time: runs go on, and are removed.
-    set(header::CACHE_CONTROL, "private, no-cache");
+    for (name, value) in headers::of_each_answer() {
+        set(name, value);
+    }
     if let Some(seconds) = answer.refresh_s {
         set(header::REFRESH, &seconds.to_string());
     }

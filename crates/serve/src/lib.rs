@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A store's runs for a team: pages for people, JSON for programs, over HTTP/1.1.
+//! Serves a store's runs to a team: pages for people, JSON for programs, over HTTP/1.1.
 //!
-//! Nothing can be changed through it: the store is opened to be read, and only `GET` and `HEAD`
-//! are answered. A page has no script, and nothing foreign becomes markup.
+//! Nothing can be changed through it: the store is opened read-only, and only `GET` and `HEAD` are
+//! answered. A page has no script, and no foreign text becomes markup.
 #![forbid(unsafe_code)]
 
 mod access;
 mod budget;
 mod campaigns;
 mod connections;
+mod headers;
 mod pages;
 mod query;
 mod routes;
@@ -23,7 +24,7 @@ use punctual_store::{Place, Store, StoreError};
 use thiserror::Error;
 use tokio::task;
 
-/// What reads requests, for the tests that give it damaged ones.
+/// The parser of requests, for the tests that give it damaged ones.
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::query::Query;
@@ -32,10 +33,10 @@ pub mod fuzzing {
 pub use access::{Access, Refused};
 use budget::{BASE, Hold, Lanes, Limits};
 
-/// How many requests are worked on at once; more wait. Each has a connection to the store.
+/// The number of requests processed at once; more wait. Each has a connection to the store.
 const AT_ONCE: usize = 4;
 
-/// What can go wrong before the first request.
+/// An error before the first request.
 #[derive(Debug, Error)]
 pub enum ServeError {
     /// The store cannot be read.
@@ -46,7 +47,7 @@ pub enum ServeError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The system has no threads or timers left.
@@ -54,22 +55,22 @@ pub enum ServeError {
     System(#[source] io::Error),
 }
 
-/// What is served, and to whom.
+/// Options of the server.
 pub struct Options {
     /// The store.
     pub place: Place,
-    /// Where requests come in; with port 0, a free one.
+    /// The address to listen on; with port 0, a free one.
     pub listen: SocketAddr,
-    /// Who may ask.
+    /// The clients that may ask.
     pub access: Access,
     /// The documents that runs are shown beside.
     pub documents: Vec<Document>,
 }
 
-/// Serves until `cancel` says that it is enough; `ready` is told where.
+/// Serves until `cancel` is set; `ready` gets the address.
 ///
 /// # Errors
-/// Where it cannot begin. What goes wrong later is the answer to a request.
+/// If it cannot begin. Later errors become answers to requests.
 pub fn serve(
     options: Options,
     cancel: &AtomicBool,
@@ -108,7 +109,7 @@ fn serve_within(
     })
 }
 
-/// What requests are answered with.
+/// The state that answers requests.
 struct Site {
     stores: Stores,
     lanes: Lanes,
@@ -133,7 +134,7 @@ impl Stores {
         })
     }
 
-    /// A connection to the store that is there now; and whether it is another store than before.
+    /// Returns a connection to the current store, and whether that is another store than before.
     fn take(&self) -> Result<(Store, bool), StoreError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let had = idle.len();
@@ -154,7 +155,7 @@ impl Stores {
 }
 
 impl Site {
-    /// The answer to a request, with the memory that is reserved for it.
+    /// Returns the answer to a request, with the memory that is reserved for it.
     async fn answer(self: &Arc<Self>, request: routes::Request) -> (routes::Answer, Option<Hold>) {
         let weighed = {
             let request = request.clone();
@@ -185,7 +186,7 @@ impl Site {
         (answer, Some(hold))
     }
 
-    /// Does `work` on a thread of its own, because it reads and draws, when it is its turn.
+    /// Runs `work` in turn on a thread of its own, because it reads and draws.
     async fn on_a_thread<T: Send + 'static>(
         self: &Arc<Self>,
         cost: u64,
@@ -206,7 +207,7 @@ impl Site {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 enum NotDone {
     /// There is no store.
     Store(StoreError),

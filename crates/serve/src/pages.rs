@@ -1,36 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages that only a server has: lists, forms, what went wrong. All others are those of
-//! `--report`, with a way back.
+//! Pages that only a server has: lists, forms, failures. All others are those of `--report`, with a
+//! way back.
 
-use std::sync::LazyLock;
-
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use maud::{Markup, html};
 use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_report::campaign::{RUNS, campaign_document};
 use punctual_report::counts_by_worst;
-use punctual_report::shell::{Chapter, Page, style, wide};
+use punctual_report::shell::{Chapter, Page, wide};
 use punctual_store::{Campaign, CampaignSummary, Longest, Story, Summary};
-use sha2::{Digest as _, Sha256};
 
 use crate::campaigns::Figures;
 use crate::query::Query;
 
-/// What a browser may do with a page: show it with its own style, and send its forms here.
-pub fn policy() -> &'static str {
-    static POLICY: LazyLock<String> = LazyLock::new(|| {
-        let sum = BASE64_STANDARD.encode(Sha256::digest(style()));
-        format!(
-            "default-src 'none'; style-src 'sha256-{sum}'; form-action 'self'; base-uri 'none'; \
-             frame-ancestors 'none'"
-        )
-    });
-    &POLICY
-}
-
-/// A page with a way to the others.
+/// A page with links to the others.
 pub fn of_site(page: Page) -> Page {
     let lead = html! {
         nav.site aria-label="Site" {
@@ -42,7 +25,7 @@ pub fn of_site(page: Page) -> Page {
     Page { lead, ..page }
 }
 
-/// What went wrong.
+/// The page for a failure.
 pub fn failure(status: u16, what: &str) -> String {
     let page = Page {
         title: format!("Punctual: {status}"),
@@ -52,7 +35,7 @@ pub fn failure(status: u16, what: &str) -> String {
     of_site(page).html()
 }
 
-/// The fields of the filter: the name in the query, and what stands above it.
+/// The fields of the filter: the name in the query, and the label.
 const FIELDS: [(&str, &str); 8] = [
     ("suite", "Suite"),
     ("subject", "Subject"),
@@ -64,7 +47,7 @@ const FIELDS: [(&str, &str); 8] = [
     ("until", "Begun before"),
 ];
 
-/// The list of runs, with what can be done with them.
+/// The list of runs, and the actions on them.
 pub fn list(
     runs: &[Summary],
     longest: &[Longest],
@@ -139,7 +122,7 @@ fn actions(baselines: &[(String, Vec<String>)]) -> Markup {
     } }
 }
 
-/// Runs, with their latest samples where `longest` is given: those of all their recordings.
+/// Runs. If `longest` is given, it has the latest samples of all their recordings, which are shown.
 fn table(runs: &[Summary], longest: Option<&[Longest]>, is_choice: bool) -> Markup {
     wide(&html! { table.text.kept {
         thead { tr {
@@ -200,7 +183,7 @@ fn row(run: &Summary, longest: Option<&[Longest]>, is_choice: bool) -> Markup {
     } }
 }
 
-/// The page of one run, with what the store knows of it besides.
+/// The page of one run, with everything else that the store knows of it.
 pub fn run(page: Page, run: &Run, stories: &[Story], baselines: &[(String, Vec<String>)]) -> Page {
     let others = baselines
         .iter()
@@ -261,7 +244,7 @@ pub fn baselines(all: &[(String, Vec<Summary>)]) -> Page {
     })
 }
 
-/// After so many seconds a browser asks again for a campaign that goes on.
+/// The number of seconds after which a browser asks again for a campaign that goes on.
 pub const REFRESH_S: u32 = 10;
 
 /// All campaigns.
@@ -295,7 +278,7 @@ fn moment(text: &str) -> String {
     text.replace('T', " ").trim_end_matches('Z').to_owned()
 }
 
-/// Whether a campaign goes on, and if not, whether all was measured.
+/// The state of a campaign: under way, or ended, with or without all measured.
 fn how_far(one: &CampaignSummary) -> &'static str {
     match (one.is_under_way, one.finished == one.runs, &one.ended) {
         (true, _, _) => "under way",
@@ -305,10 +288,10 @@ fn how_far(one: &CampaignSummary) -> &'static str {
     }
 }
 
-/// How many of a campaign's ended runs are listed.
+/// The number of a campaign's ended runs that are listed.
 pub const MOST_LISTED: usize = 500;
 
-/// A campaign as it is now; `runs` are those that were begun, but for the first `unlisted`.
+/// A campaign as it is now. `runs` are those that have begun, except for the first `unlisted`.
 pub fn campaign(
     now: &Campaign,
     figures: &Figures,

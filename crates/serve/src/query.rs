@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands behind the question mark.
+//! The part of an address behind the question mark.
 
 use std::str::FromStr as _;
 
 use punctual_model::run::State;
 use punctual_store::Filter;
 
-/// How many runs a list has, unless it is said.
+/// The default length of a list of runs.
 const USUAL: usize = 50;
 
-/// How many runs a list has at most.
+/// The most runs in a list.
 const MOST_LISTED: usize = 500;
 
-/// How many runs are shown side by side at most.
+/// The most runs side by side.
 const MOST_SHOWN: usize = 100;
 
-/// Names and values. Of a name that stands there twice, the last value counts, but for runs.
+/// Names and values. If a name occurs twice, its last value counts, except for runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads it. Fields of a form that were left empty are not said.
+    /// Parses a query. Form fields that were left empty are dropped.
     pub fn parse(text: &str) -> Self {
         let pairs = form_urlencoded::parse(text.as_bytes());
         let pairs = pairs.map(|(name, value)| (name.into_owned(), value.trim().to_owned()));
@@ -34,12 +34,12 @@ impl Query {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The same, apart.
+    /// The value of a name, as an owned text.
     fn owned(&self, name: &str) -> Option<String> {
         self.value(name).map(str::to_owned)
     }
 
-    /// Which runs are wanted.
+    /// The filter for the runs that are wanted.
     pub fn filter(&self) -> Result<Filter, String> {
         let state = self.value("state").map(State::from_str).transpose();
         Ok(Filter {
@@ -55,7 +55,7 @@ impl Query {
         })
     }
 
-    /// How many runs a list has.
+    /// The length of a list of runs.
     pub fn limit(&self) -> Result<usize, String> {
         let Some(text) = self.value("limit") else {
             return Ok(USUAL);
@@ -64,7 +64,7 @@ impl Query {
         number.ok_or_else(|| format!("limit: expected 1 to {MOST_LISTED}, found \"{text}\""))
     }
 
-    /// The ids of the runs that are named: `r3` or `3`, in one value each, or several.
+    /// The ids of the named runs: `r3` or `3`, several in one value, or one in each.
     pub fn runs(&self) -> Result<Vec<String>, String> {
         let named = self.0.iter().filter(|(name, _)| name == "run");
         let named = named.flat_map(|(_, value)| value.split([' ', ',']));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is answered to which request. `docs/serve.md` lists the paths.
+//! The answers to requests. `docs/serve.md` lists the paths.
 
 use std::io;
 
@@ -23,17 +23,17 @@ use crate::campaigns::{Campaigns, Figures};
 use crate::pages;
 use crate::query::Query;
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The path, as it came.
     pub path: String,
-    /// What stands behind the question mark.
+    /// The part behind the question mark.
     pub query: String,
 }
 
 impl Request {
-    /// Whether a program asks, and not a browser.
+    /// Returns true if a program asks, not a browser.
     fn is_of_program(&self) -> bool {
         self.path.starts_with("/api/")
     }
@@ -44,13 +44,13 @@ pub type Writer = Box<dyn FnOnce(&mut dyn io::Write) -> io::Result<()> + Send>;
 
 /// The body of an answer.
 pub enum Content {
-    /// All of it.
+    /// The whole text.
     Text(String),
-    /// What is made while it is sent, because it may be very long.
+    /// Text that is made while it is sent, because it may be very long.
     Written(Writer),
 }
 
-/// What is answered.
+/// An answer.
 pub struct Answer {
     /// The status.
     pub status: u16,
@@ -58,7 +58,7 @@ pub struct Answer {
     pub kind: &'static str,
     /// The body.
     pub content: Content,
-    /// After so many seconds a browser is to ask again.
+    /// The number of seconds after which a browser must ask again.
     pub refresh_s: Option<u32>,
 }
 
@@ -91,7 +91,7 @@ impl Answer {
         }
     }
 
-    /// The same for the same body; none for one that is not made yet.
+    /// A tag, the same for the same body; `None` for a body that is not made yet.
     pub fn tag(&self) -> Option<String> {
         let Content::Text(text) = &self.content else {
             return None;
@@ -102,11 +102,11 @@ impl Answer {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 enum Failure {
     /// There is no such page, run or baseline.
     Unknown(String),
-    /// It cannot be asked like this.
+    /// The request cannot be answered in this form.
     Wrong(String),
     /// The store cannot be read.
     Store(StoreError),
@@ -146,13 +146,13 @@ fn failure(request: &Request, status: u16, what: &str) -> Answer {
     Answer { status, ..answer }
 }
 
-/// A request that names another machine.
+/// The answer to a request that names another machine.
 pub fn wrong_host(request: &Request) -> Answer {
     let what = "expected localhost in the request's Host: only this machine is served here";
     failure(request, 421, what)
 }
 
-/// A request without the token.
+/// The answer to a request without the token.
 pub fn wrong_token(request: &Request) -> Answer {
     failure(
         request,
@@ -161,7 +161,7 @@ pub fn wrong_token(request: &Request) -> Answer {
     )
 }
 
-/// A request that would change something.
+/// The answer to a request that would change something.
 pub fn wrong_method(request: &Request) -> Answer {
     failure(
         request,
@@ -170,7 +170,7 @@ pub fn wrong_method(request: &Request) -> Answer {
     )
 }
 
-/// A store that cannot be read.
+/// The answer if the store cannot be read.
 pub fn failed(request: &Request, error: &StoreError) -> Answer {
     let status = match error {
         StoreError::Lost { .. }
@@ -183,7 +183,7 @@ pub fn failed(request: &Request, error: &StoreError) -> Answer {
     failure(request, status, &error.to_string())
 }
 
-/// An answer that would take too much memory, or that there is none for just now.
+/// The answer if one would take too much memory, or there is none for it just now.
 pub fn no_room(request: &Request, why: Refused, most: u64) -> Answer {
     match why {
         Refused::TooLarge => {
@@ -202,18 +202,18 @@ pub fn no_room(request: &Request, why: Refused, most: u64) -> Answer {
     }
 }
 
-/// How much memory a byte of the store takes while a page is made of it: a sample is some 4 bytes
-/// or more there, and 64 where it is drawn.
+/// The memory per byte of the store while a page is made: a sample takes some 4 bytes or more in
+/// the store, and 64 when it is drawn.
 const OF_PAGE: u64 = 16;
 
-/// The same where all samples are written as they are.
+/// The memory per byte if all samples are written unchanged.
 const OF_RAW: u64 = 8;
 
-/// The same of a gate, which sets each run beside others.
+/// The memory per byte for a gate, which sets each run beside others.
 const OF_GATE: u64 = 24;
 
-/// How many bytes the runs take that a request names, while it is answered. What is wrong with a
-/// request is said by its answer.
+/// The number of bytes that the runs named in a request take while it is answered. Its answer
+/// reports any fault in the request.
 pub fn cost(store: &Store, request: &Request) -> u64 {
     let query = Query::parse(&request.query);
     let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
@@ -238,7 +238,7 @@ pub fn cost(store: &Store, request: &Request) -> u64 {
     weights.sum::<u64>().saturating_mul(factor)
 }
 
-/// The bytes of the heaviest run of a campaign, whose runs are read one after the other.
+/// The size of the largest run of a campaign, in bytes; its runs are read one after the other.
 fn heaviest(store: &Store, campaign: &str) -> u64 {
     let runs = store.campaign(campaign).map(|campaign| campaign.runs);
     let runs = runs.unwrap_or_default().into_iter();
@@ -250,7 +250,7 @@ fn is_raw(query: &Query) -> bool {
     query.value("raw").is_some_and(|value| value != "false")
 }
 
-/// A defect.
+/// The answer after a defect.
 pub fn broken() -> Answer {
     let what = "this page cannot be drawn: that is a defect of Punctual, please report it";
     failure(&Request::default(), 500, what)
@@ -310,7 +310,7 @@ impl Routes<'_> {
         }
     }
 
-    /// The runs that are wanted, and the id of the last one where there are more.
+    /// The wanted runs, and the id of the last one if there are more.
     fn wanted(&self) -> Result<(Vec<Summary>, Option<String>), Failure> {
         let (filter, limit) = (self.query.filter()?, self.query.limit()?);
         let before = self.query.value("before");
@@ -370,7 +370,7 @@ impl Routes<'_> {
         Answer::json(&runs_json(&runs, false))
     }
 
-    /// The runs that are named, of which there must be some.
+    /// The named runs; an error if there are fewer than `least`.
     fn named(&self, least: usize) -> Result<Vec<Run>, Failure> {
         let ids = self.query.runs()?;
         if ids.len() < least {
@@ -431,7 +431,7 @@ impl Routes<'_> {
         ))
     }
 
-    /// The verdict about the runs that are named against a baseline, and all these runs.
+    /// The verdict on the named runs against a baseline, and all these runs.
     fn judged(&self) -> Result<(Gate, Vec<Run>), Failure> {
         let mut here = self.named(1)?;
         let unnamed = || Failure::Wrong("choose a baseline".into());
@@ -492,7 +492,7 @@ impl Routes<'_> {
         ))
     }
 
-    /// A campaign so far; where somebody is at it, a browser asks again.
+    /// A campaign so far; if it is under way, a browser asks again.
     fn campaign(&self, id: &str) -> Result<Answer, Failure> {
         let is_still = self.query.value("refresh") == Some("no");
         self.campaigns.now(self.store, id, |campaign, figures| {
@@ -506,7 +506,7 @@ impl Routes<'_> {
         })?
     }
 
-    /// The runs of a campaign that are listed, those that go on first; and how many are not.
+    /// The runs of a campaign to list, those that go on first, and the number of the others.
     fn listed(&self, campaign: &Campaign) -> Result<(Vec<Summary>, usize), Failure> {
         let is_going = |one: &&RunAt| one.state == State::Running;
         let (going, ended): (Vec<_>, Vec<_>) = campaign.runs.iter().partition(is_going);

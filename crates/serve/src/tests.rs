@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What nobody may do to others: take the memory, or keep them waiting.
+//! No client may harm others: take the memory, or keep them waiting.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,10 +17,10 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Longer than any test: who is waited for so long is waited for in vain.
+/// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// Limits by which nothing ends by itself.
+/// Limits under which nothing ends by itself.
 fn limits() -> Limits {
     Limits {
         head: NEVER,
@@ -64,7 +64,7 @@ fn run_of(samples: i64) -> Run {
     }
 }
 
-/// A store with a run of each of these numbers of samples.
+/// A store with a run for each of these numbers of samples.
 fn fill(path: &Path, samples: &[i64]) {
     let store = Store::open(path).unwrap();
     for (seed, count) in (1..).zip(samples) {
@@ -152,7 +152,7 @@ fn unchunked(mut body: &str) -> String {
     }
 }
 
-/// A campaign of these runs; its id.
+/// A campaign of these runs; returns its id.
 fn campaign(store: &Store, runs: &[&str]) -> String {
     let runs: Vec<Run> = runs.iter().map(|id| store.load(id).unwrap()).collect();
     let asked = Asked {

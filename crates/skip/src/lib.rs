@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that this machine cannot run: each says so, or fails where everything is required.
+//! Tests that this machine cannot run: each reports that, or fails if everything is required.
 //!
-//! A test that lacks something calls [`skip`], or one of the questions that call it, and
-//! returns. `PUNCTUAL_REQUIRE=all` turns each skipped test into a failure; without it, the
-//! test's name and the reason are one line in the file that `PUNCTUAL_SKIPPED_LOG` names,
-//! which `./test` prints at its end, and on standard error.
+//! A test that lacks something calls [`skip`], or one of the functions that call it, and returns.
+//! `PUNCTUAL_REQUIRE=all` turns each skipped test into a failure. Without it, the test's name and
+//! the reason are printed as one line on standard error and in the file that `PUNCTUAL_SKIPPED_LOG`
+//! names, which `./test` prints at its end.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -12,10 +12,10 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::thread;
 
-/// Says that the calling test is skipped.
+/// Reports that the calling test is skipped.
 ///
 /// # Panics
-/// Where everything is required, or where that cannot be said.
+/// If everything is required, or if the report fails.
 pub fn skip(reason: &str) {
     let thread = thread::current();
     let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
@@ -26,28 +26,28 @@ pub fn skip(reason: &str) {
     }
 }
 
-/// Whether this test runs as root; skips it otherwise.
+/// Returns true if this test runs as root; skips it otherwise.
 pub fn root() -> bool {
     either(rustix::process::geteuid().is_root(), "needs root")
 }
 
-/// Whether the test may change this machine's settings and take a CPU for itself, which
-/// `PUNCTUAL_HOST_TESTS=1` says; skips it otherwise.
+/// Returns true if the test may change this machine's settings and take a CPU for itself, which
+/// `PUNCTUAL_HOST_TESTS=1` allows; skips it otherwise.
 pub fn host() -> bool {
     let allowed = std::env::var_os("PUNCTUAL_HOST_TESTS").is_some_and(|value| value == "1");
     let reason = "turns this machine's settings: set PUNCTUAL_HOST_TESTS=1";
     root() && either(allowed, reason)
 }
 
-/// Whether a program is installed; skips the test otherwise.
+/// Returns true if a program is installed; skips the test otherwise.
 pub fn program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|directory| directory.join(name).is_file());
     either(found, &format!("{name} is not installed"))
 }
 
-/// Whether a test that takes long was asked for: `variable` is 1. It is listed as not run
-/// otherwise, which is a failure of nothing.
+/// Returns true if a long test was asked for: `variable` is 1. Otherwise the test is listed as not
+/// run, which is no failure.
 ///
 /// # Panics
 /// If it cannot be listed.
@@ -62,8 +62,8 @@ pub fn long(variable: &str) -> bool {
     is_asked_for
 }
 
-/// What a variable names that is no part of the repository, such as a directory of documents. A
-/// test without it is listed as not run, which is a failure of nothing.
+/// Returns the value of a variable that names something outside the repository, such as a directory
+/// of documents. Without it the test is listed as not run, which is no failure.
 ///
 /// # Panics
 /// If it cannot be listed.
@@ -85,7 +85,7 @@ fn either(is_there: bool, reason: &str) -> bool {
     is_there
 }
 
-/// What is done with a test that cannot run.
+/// The treatment of a test that cannot run.
 #[derive(Debug)]
 enum Policy {
     Fail,

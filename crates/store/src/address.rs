@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which database of which `PostgreSQL` server is meant, and who asks it.
+//! The database of a `PostgreSQL` server to use, and the user who connects to it.
 
 use std::env;
 use std::fmt;
@@ -12,10 +12,10 @@ use postgres::config::Host;
 use crate::error::StoreError;
 use crate::password;
 
-/// A database of a `PostgreSQL` server, and who asks it.
+/// A database of a `PostgreSQL` server, and the user who connects to it.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// Its `Debug` form has no password.
+    /// The connection settings; their `Debug` form has no password.
     config: Arc<Config>,
 }
 
@@ -27,17 +27,17 @@ impl PartialEq for Address {
 
 impl Eq for Address {}
 
-/// Where Debian's servers listen.
+/// The directory in which Debian's servers listen.
 const SOCKETS: &str = "/var/run/postgresql";
 
-/// For how long a server may be silent before it is asked whether it is still there.
+/// The time that a server may be silent before it is asked whether it is still there.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// For how long an answer to a connection is waited for.
+/// The time to wait for an answer to a connection.
 const ANSWER: Duration = Duration::from_secs(20);
 
 impl Address {
-    /// What the URL does not say is taken from the variables that `psql` knows, too.
+    /// Reads a URL. Parts that it leaves out come from the variables that `psql` knows.
     pub fn parse(url: &str) -> Result<Self, StoreError> {
         let mut config: Config = url.parse().map_err(|error: postgres::Error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -74,7 +74,7 @@ impl Address {
         })
     }
 
-    /// How a connection is made, with the password where one is known.
+    /// The settings for a connection, with the password if one is known.
     pub fn config(&self) -> Config {
         let mut config = Config::clone(&self.config);
         if config.get_password().is_none() {
@@ -85,7 +85,7 @@ impl Address {
         config
     }
 
-    /// The user, and the database.
+    /// The user and the database.
     pub fn names(&self) -> (&str, &str) {
         let known = |name: Option<_>| name.unwrap_or_default();
         (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of runs that others are compared with.
+//! Names of runs with which others are compared.
 
 use rusqlite::named_params;
 
@@ -48,7 +48,7 @@ pub fn remove(transaction: &Transaction, name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// An error where a baseline holds the run of this number.
+/// Returns an error if a baseline holds the run of this number.
 pub fn check_not_needed(transaction: &Transaction, run: i64) -> Result<(), Fault> {
     let of_run = named_params! { ":run": run };
     let name = |row: &Row| row.get("name");

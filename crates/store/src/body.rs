@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The form in which a recording is stored: CBOR, apart from the form in which it travels.
 //!
-//! A field that is added here has a default, so that what was stored before stays readable;
-//! the stores in `tests/fixtures` hold it to that.
+//! A field that is added here has a default, so that recordings stored before stay readable; the
+//! stores in `tests/fixtures` guard this.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ struct Body<'a> {
     output: Option<Cow<'a, str>>,
 }
 
-/// A recording as it is stored.
+/// Encodes a recording as it is stored.
 ///
 /// # Panics
 /// Never: writing to memory does not fail.
@@ -68,8 +68,8 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
     bytes
 }
 
-/// The recording in a body, or what is wrong with it. The checksum comes first: CBOR with
-/// a wrong bit may still be CBOR, with another number in it.
+/// Decodes the recording in a body; the error says what is wrong with it. The checksum is checked
+/// first: CBOR with a wrong bit may still be CBOR, with another number in it.
 pub fn decode(bytes: &[u8], checksum: u32) -> Result<Recording, String> {
     check(bytes, checksum)?;
     let body: Body = ciborium::from_reader(bytes).map_err(|error| error.to_string())?;
@@ -97,7 +97,7 @@ pub fn decode(bytes: &[u8], checksum: u32) -> Result<Recording, String> {
     }
 }
 
-/// Whether bytes are those that were stored.
+/// Checks that bytes are those that were stored.
 pub fn check(bytes: &[u8], expected: u32) -> Result<(), String> {
     let found = crc32fast::hash(bytes);
     if found == expected {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns: what each asks for, and how far its runs are. A run belongs to a campaign by what
-//! it measures, whoever made it.
+//! Campaigns: the runs that each asks for, and the progress of these. A run belongs to a campaign
+//! by what it measures, whoever made it.
 
 use punctual_model::campaign::Asked;
 use punctual_model::run::State;
@@ -15,13 +15,13 @@ use crate::{body, rows, sql};
 /// A run that a campaign asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedRun {
-    /// Its setting's number, from 0.
+    /// The number of its setting, from 0.
     pub setting: usize,
-    /// Its subject's number in the setting, from 0.
+    /// The number of its subject in the setting, from 0.
     pub subject: usize,
     /// Its seed.
     pub seed: u64,
-    /// What it measures: [`key`](crate::key).
+    /// The [`key`](crate::key) of what it measures.
     pub key: String,
 }
 
@@ -30,21 +30,21 @@ pub struct PlannedRun {
 pub struct CampaignSummary {
     /// Its id: `c3`.
     pub id: String,
-    /// What it asks for.
+    /// The request: its name, summary and settings.
     pub asked: Asked,
-    /// When it was first begun, RFC 3339, UTC.
+    /// The time at which it was first begun, RFC 3339, UTC.
     pub begun: String,
-    /// When it ended, RFC 3339, UTC; `None` where its process never said so.
+    /// The time at which it ended, RFC 3339, UTC; `None` if its process never reported an end.
     pub ended: Option<String>,
-    /// Whether a process is at it.
+    /// True if a process is working on it.
     pub is_under_way: bool,
-    /// The machine of the process that was at it last.
+    /// The machine of the process that last worked on it.
     pub host: String,
-    /// What it said at its end, for people.
+    /// The text that the process left at its end, for people.
     pub told: String,
-    /// How many runs it asks for.
+    /// The number of runs that it asks for.
     pub runs: usize,
-    /// How many of these are finished.
+    /// The number of these runs that are finished.
     pub finished: usize,
 }
 
@@ -53,27 +53,27 @@ pub struct CampaignSummary {
 pub struct Campaign {
     /// The campaign in one line.
     pub summary: CampaignSummary,
-    /// Of each run that was begun how far it is, in the campaign's order.
+    /// The runs that were begun, with their states, in the campaign's order.
     pub runs: Vec<RunAt>,
 }
 
-/// A run in its place in a campaign.
+/// A run and its place in a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunAt {
-    /// Its setting's number, from 0.
+    /// The number of its setting, from 0.
     pub setting: usize,
-    /// Its subject's number in the setting, from 0.
+    /// The number of its subject in the setting, from 0.
     pub subject: usize,
     /// Its seed.
     pub seed: u64,
     /// Its id.
     pub run: String,
-    /// How far it is.
+    /// Its state.
     pub state: State,
 }
 
 impl CampaignSummary {
-    /// As `punctual.list/1` has it.
+    /// The JSON form in `punctual.list/1`.
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "id": self.id,
@@ -125,7 +125,7 @@ pub fn begin(
     Ok(id_of(number))
 }
 
-/// The newest campaign of that name that asks for the same.
+/// The newest campaign with this name and an equal request.
 fn like(transaction: &Transaction, name: &str, body: &str) -> Result<Option<i64>, Fault> {
     let values = named_params! { ":name": name, ":crc": crc32fast::hash(body.as_bytes()) };
     let found: Vec<(i64, String)> = transaction.all(sql::SELECT_CAMPAIGN_LIKE, values, |row| {
@@ -175,7 +175,7 @@ pub fn one(transaction: &Transaction, id: &str) -> Result<Campaign, Fault> {
     Ok(Campaign { summary, runs })
 }
 
-/// Copies a campaign from here to there.
+/// Copies a campaign from one store to another.
 pub fn copy(here: &Transaction, id: &str, there: &Transaction) -> Result<(), Fault> {
     let of_campaign = named_params! { ":campaign": number_of(id)? };
     let row = here.first(sql::SELECT_CAMPAIGN_ROW, of_campaign, rows::cells)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opens the file, and makes a store of it where it is new.
+//! Opens the file, and turns it into a store if it is new.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ use crate::sql;
 
 const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
 
-/// How a connection shares its file.
+/// The way in which a connection shares its file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Processes agree through a small file in shared memory beside the store.
+    /// Processes coordinate through a small file in shared memory beside the store.
     Shared,
-    /// This process keeps the others out and needs no second file: the only way to read
-    /// where the disk is full.
+    /// This process keeps the others out and needs no second file. It is the only way to read if
+    /// the disk is full.
     Alone,
 }
 
-/// A connection to the store in `path`, made where it is missing.
+/// Connects to the store in `path`, which is made if it is missing.
 pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
     // Without the default's URI flag: a file may be called "file:x".
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -48,7 +48,7 @@ pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// Nothing yet.
@@ -57,7 +57,7 @@ enum Found {
     Present,
 }
 
-/// What the file holds; an error unless it is nothing or a store.
+/// Determines what the file holds; returns an error unless it is nothing or a store.
 fn examine(connection: &Connection, path: &Path) -> Result<Found, Fault> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
     let (application, found): (i64, i64) = (number("application_id")?, number("user_version")?);
@@ -83,8 +83,8 @@ fn examine(connection: &Connection, path: &Path) -> Result<Found, Fault> {
     }
 }
 
-/// Has readers and a writer work at the same time. Where the file system cannot do that,
-/// `SQLite` keeps to its rollback journal, which is as safe.
+/// Lets readers and a writer work at the same time. If the file system cannot do that, `SQLite`
+/// keeps its rollback journal, which is as safe.
 fn write_ahead(connection: &Connection) -> Result<(), Fault> {
     let begun = Instant::now();
     loop {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One transaction of either database, with one text for each statement.
+//! A transaction of either database, with one text for each statement.
 //!
-//! Statements are written for `SQLite`; those of [`crate::postgresql`] are translated. The words for
+//! Statements are written for `SQLite`, and [`crate::postgresql`] translates them. The types of
 //! values are rusqlite's.
 
 use rusqlite::types::{FromSql, Value, ValueRef};
@@ -10,10 +10,10 @@ use rusqlite::{CachedStatement, ToSql, named_params};
 use crate::error::Fault;
 use crate::{postgresql, sql};
 
-/// What a statement is given, by name.
+/// The parameters of a statement, by name.
 pub type Parameters<'p> = &'p [(&'p str, &'p dyn ToSql)];
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It sees one moment of the store, and changes nothing.
@@ -22,7 +22,7 @@ pub enum Kind {
     Write,
 }
 
-/// All or nothing.
+/// A transaction, which takes effect as a whole or not at all.
 pub enum Transaction<'a> {
     /// Of an `SQLite` file.
     File(rusqlite::Transaction<'a>),
@@ -31,7 +31,7 @@ pub enum Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Carries a statement out; returns how many rows it changed.
+    /// Executes a statement; returns the number of rows that it changed.
     pub fn execute(&self, statement: &str, parameters: Parameters) -> Result<usize, Fault> {
         match self {
             Self::File(file) => Ok(file.prepare_cached(statement)?.execute(parameters)?),
@@ -39,7 +39,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Gives each row that a statement finds to `of`, which must not use the transaction.
+    /// Passes each row that a statement finds to `of`, which must not use the transaction.
     pub fn each(
         &self,
         statement: &str,
@@ -59,7 +59,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// All rows that a statement finds, each as `of` reads it.
+    /// All rows that a statement finds, each as read by `of`.
     pub fn all<T>(
         &self,
         statement: &str,
@@ -74,7 +74,7 @@ impl Transaction<'_> {
         Ok(all)
     }
 
-    /// The only row, or the first one, of those that a statement finds.
+    /// The first of the rows that a statement finds.
     pub fn first<T>(
         &self,
         statement: &str,
@@ -84,7 +84,7 @@ impl Transaction<'_> {
         Ok(self.all(statement, parameters, of)?.into_iter().next())
     }
 
-    /// Makes all that was changed lasting.
+    /// Makes all changes permanent.
     pub fn commit(self) -> Result<(), Fault> {
         match self {
             Self::File(file) => Ok(file.commit()?),
@@ -92,7 +92,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// A number that no run has had: `wanted`, unless that one or a later one was given.
+    /// Returns a number that no run has had: `wanted`, unless that one or a later one was given.
     pub fn next_number(&self, wanted: i64) -> Result<i64, Fault> {
         let last = |row: &Row| row.get::<i64>("last");
         let number = match self {
@@ -108,7 +108,7 @@ impl Transaction<'_> {
         Ok(number.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
     }
 
-    /// Keeps other writers from a run until the transaction ends. A file has one writer at a
+    /// Keeps other writers away from a run until the transaction ends. A file has one writer at a
     /// time anyway.
     pub fn hold_run(&self, number: i64) -> Result<(), Fault> {
         match self {
@@ -117,8 +117,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Keeps others from adding runs that have ended elsewhere until the transaction ends: of two
-    /// that add the same run, one finds it.
+    /// Keeps others from adding runs that have ended elsewhere until the transaction ends. If two
+    /// add the same run, one of them finds it.
     pub fn hold_adding(&self) -> Result<(), Fault> {
         match self {
             Self::File(_) => Ok(()),
@@ -127,7 +127,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Keeps other writers from all baselines until the transaction ends.
+    /// Keeps other writers away from all baselines until the transaction ends.
     pub fn hold_baselines(&self) -> Result<(), Fault> {
         match self {
             Self::File(_) => Ok(()),
@@ -154,7 +154,7 @@ impl Row<'_> {
         })
     }
 
-    /// The value in a column, of whatever type.
+    /// The value in a column, of any type.
     pub fn cell(&self, column: &str) -> Result<Cell<'_>, Fault> {
         match self {
             Self::File(row) => Ok(Cell::Borrowed(row.get_ref(column)?)),
@@ -176,9 +176,9 @@ impl Row<'_> {
 
 /// The value in a column.
 pub enum Cell<'a> {
-    /// As it is in the row.
+    /// Borrowed from the row.
     Borrowed(ValueRef<'a>),
-    /// Made of what is in the row.
+    /// Made from the content of the row.
     Owned(Value),
 }
 
@@ -191,7 +191,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The value, apart from its row.
+    /// The value, detached from its row.
     pub fn into_owned(self) -> Value {
         match self {
             Self::Borrowed(value) => value.into(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong with a store.
+//! The errors of a store.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,30 +13,30 @@ use thiserror::Error;
 use crate::place::Place;
 use crate::postgresql;
 
-/// What can go wrong with a store.
+/// An error of a store.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// Neither `XDG_DATA_HOME` nor `HOME` says where files belong.
+    /// Neither `XDG_DATA_HOME` nor `HOME` names a directory for files.
     #[error(
         "expected an absolute path in XDG_DATA_HOME or in HOME, found none: \
          set one of them"
     )]
     NoHome,
-    /// The directory of the file cannot be made.
+    /// The directory of the file could not be made.
     #[error("cannot make the directory {}", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file is not an `SQLite` database.
     #[error("expected an SQLite database in {}, found something else", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a database, but of another program.
+    /// The file is a database of another program.
     #[error("expected a store of Punctual in {place}, found a database of another program")]
     Foreign {
         /// The file, or the server's database.
@@ -50,7 +50,7 @@ pub enum StoreError {
     Newer {
         /// The file, or the server's database.
         place: Place,
-        /// The version that it has.
+        /// The version of the store.
         found: i64,
         /// The latest version that this program knows.
         known: i64,
@@ -64,9 +64,9 @@ pub enum StoreError {
     Earlier {
         /// The file, or the server's database.
         place: Place,
-        /// The version that it has.
+        /// The version of the store.
         found: i64,
-        /// The version that is needed.
+        /// The version that this program needs.
         known: i64,
     },
     /// The file was a store, and parts of it are wrong or missing.
@@ -77,10 +77,10 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What `SQLite` found.
+        /// The error of `SQLite`.
         source: rusqlite::Error,
     },
-    /// Nothing more can be written. What was stored before stays readable.
+    /// Nothing more can be written. Runs stored before stay readable.
     #[error(
         "cannot write to {}: the disk is full, or a limit for the size of files is reached; \
          what was stored before is kept: free space",
@@ -89,10 +89,10 @@ pub enum StoreError {
     Full {
         /// The file.
         path: PathBuf,
-        /// What `SQLite` was told by the system.
+        /// The error that `SQLite` got from the system.
         source: rusqlite::Error,
     },
-    /// The file of this name is another one by now, or there is none.
+    /// The file of this name has been replaced or deleted.
     #[error(
         "the store {} was deleted or replaced while it was open: what was written since then is lost; move it only while nothing measures and nothing is served",
         path.display()
@@ -109,29 +109,29 @@ pub enum StoreError {
     Busy {
         /// The file.
         path: PathBuf,
-        /// How long was waited, in seconds.
+        /// The time waited, in seconds.
         waited_s: u64,
     },
-    /// Anything else that `SQLite` says: no permission, for instance.
+    /// Any other error of `SQLite`, such as a missing permission.
     #[error("cannot use the store {}", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What `SQLite` says.
+        /// The error of `SQLite`.
         source: rusqlite::Error,
     },
     /// A URL that names no database.
     #[error("expected postgres://USER@HOST/DATABASE, found another form: {reason}")]
     Url {
-        /// What is wrong with it.
+        /// The fault in the URL.
         reason: String,
     },
-    /// A server was named, and this build reaches none.
+    /// A server was named, but this build cannot reach any.
     #[error(
         "expected a file: this build of Punctual has no PostgreSQL; `./build` makes one that has"
     )]
     NoServers,
-    /// The certificates cannot be read by which a server proves who it is.
+    /// The certificates by which a server proves its identity cannot be read.
     #[error("cannot read the certificates that this machine trusts")]
     Roots(#[source] io::Error),
     /// No server answers.
@@ -139,7 +139,7 @@ pub enum StoreError {
     Unreachable {
         /// The server's database.
         place: Place,
-        /// What was found.
+        /// The error of the connection.
         source: postgresql::Error,
     },
     /// A server that answered before has not come back.
@@ -150,12 +150,12 @@ pub enum StoreError {
     Lost {
         /// The server's database.
         place: Place,
-        /// How long was waited, in seconds.
+        /// The time waited, in seconds.
         waited_s: u64,
-        /// What was found at last.
+        /// The error of the last attempt.
         source: postgresql::Error,
     },
-    /// The server does not let this user in.
+    /// The server does not let this user log in.
     #[error(
         "the server of {place} does not let this user in: set PGPASSWORD, or write a line into \
          ~/.pgpass, which nobody else may be able to read (chmod 600)"
@@ -163,7 +163,7 @@ pub enum StoreError {
     Login {
         /// The server's database.
         place: Place,
-        /// What the server says.
+        /// The answer of the server.
         source: postgresql::Error,
     },
     /// The server has no such database.
@@ -172,28 +172,28 @@ pub enum StoreError {
         /// The server's database.
         place: Place,
     },
-    /// Copying was ended by whoever asked for it.
+    /// The copying was cancelled by whoever asked for it.
     #[error("ended before all was copied")]
     Cancelled,
-    /// Nothing was ever stored there.
+    /// Nothing has ever been stored there.
     #[error("there are no runs in {0} yet")]
     NoStore(Place),
-    /// Anything else that a server says.
+    /// Any other error of a server.
     #[error("cannot use the store {place}")]
     Server {
         /// The server's database.
         place: Place,
-        /// What the server says.
+        /// The answer of the server.
         source: postgresql::Error,
     },
-    /// A column holds something else than this program stores there.
+    /// A column holds something that this program does not store there.
     #[error("column {column} of the store {place} is damaged: restore the store from a copy")]
     Value {
-        /// Where the store is.
+        /// The place of the store.
         place: Place,
         /// The column.
         column: String,
-        /// What was expected.
+        /// The error, which names what was expected.
         source: FromSqlError,
     },
     /// There is no such run.
@@ -204,7 +204,7 @@ pub enum StoreError {
         /// Ids that look like it.
         close: Vec<String>,
     },
-    /// A run that has ended takes nothing more: its digest covers what it has.
+    /// A run that has ended accepts nothing more: its digest covers what it has.
     #[error("run {id} is {state}: expected one that is running; begin a new run")]
     Ended {
         /// The run.
@@ -212,7 +212,7 @@ pub enum StoreError {
         /// Its state.
         state: State,
     },
-    /// A run that is being written cannot be removed.
+    /// A run that is still being written cannot be removed.
     #[error(
         "run {id} is being written by process {pid}{}: wait for that process, or end it",
         on(host.as_deref())
@@ -222,10 +222,10 @@ pub enum StoreError {
         id: String,
         /// The process.
         pid: u32,
-        /// The machine that it runs on, if it is not this one.
+        /// The machine on which it runs, if it is not this one.
         host: Option<String>,
     },
-    /// A run that others are compared with cannot be removed.
+    /// A run with which others are compared cannot be removed.
     #[error("run {id} belongs to baseline \"{baseline}\": `punctual baseline remove` it first")]
     Needed {
         /// The run.
@@ -236,7 +236,7 @@ pub enum StoreError {
     /// There is no such campaign.
     #[error("there is no campaign {id}")]
     UnknownCampaign {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
     },
     /// There is no such baseline.
@@ -247,7 +247,7 @@ pub enum StoreError {
         /// Names that look like it.
         close: Vec<String>,
     },
-    /// A part of a run is not what was stored.
+    /// A part of a run differs from what was stored.
     #[error(
         "run {id}: {part} is damaged ({reason}): restore the store from a copy, \
          or remove the run and repeat it"
@@ -257,10 +257,10 @@ pub enum StoreError {
         id: String,
         /// The part: a recording's title, or the name of a column.
         part: String,
-        /// What was expected and what was found.
+        /// The expected and the found values.
         reason: String,
     },
-    /// The process that asks could not be told apart from others.
+    /// The calling process could not be told apart from others.
     #[error("cannot read this process's identity from /proc: is it mounted?")]
     Owner(#[source] io::Error),
 }
@@ -276,24 +276,25 @@ fn on(host: Option<&str>) -> String {
     host.map_or_else(String::new, |host| format!(" on {host}"))
 }
 
-/// How long a writer waits for others; the longest wait is for one large recording.
+/// The time that a writer waits for others, in seconds; the longest wait is for one large
+/// recording.
 pub const PATIENCE_S: u64 = 60;
 
 /// A [`StoreError`], or an error that does not yet know its store.
 #[derive(Debug)]
 pub enum Fault {
-    /// What `SQLite` said.
+    /// An error of `SQLite`.
     Sqlite(rusqlite::Error),
-    /// What a server, or the connection to it, said.
+    /// An error of a server, or of the connection to it.
     Server(postgresql::Error),
-    /// A column holds what this program does not store there.
+    /// A column holds something that this program does not store there.
     Value {
         /// The column.
         column: String,
-        /// What was expected.
+        /// The error, which names what was expected.
         source: FromSqlError,
     },
-    /// What this crate found.
+    /// An error that this crate found.
     Store(StoreError),
 }
 
@@ -316,7 +317,7 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    /// The error, with the store in which it was found.
+    /// Adds the store in which the error was found.
     pub fn at(self, place: &Place) -> StoreError {
         match self {
             Self::Store(error) => error,
@@ -332,7 +333,7 @@ impl Fault {
 }
 
 impl StoreError {
-    /// Whether what was asked for is wrong, and not the store.
+    /// Returns true if the request is wrong rather than the store.
     pub fn is_request(&self) -> bool {
         matches!(
             self,
@@ -363,8 +364,8 @@ fn of_sqlite(source: rusqlite::Error, place: &Place) -> StoreError {
     }
 }
 
-/// `SQLite` says "disk full" for `ENOSPC` only; quotas and limits for the size of files
-/// come as failed writes.
+/// Returns true if a write failed because a file could not grow. `SQLite` says "disk full" for
+/// `ENOSPC` only; quotas and limits on file sizes come as failed writes.
 fn failed_to_grow(error: &rusqlite::Error) -> bool {
     let grow = [
         SQLITE_IOERR_WRITE,

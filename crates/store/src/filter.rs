@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which runs of many are wanted.
+//! A choice of some runs among many.
 
 use punctual_model::run::State;
 use punctual_model::{Nanos, RecordingKey};
@@ -9,7 +9,7 @@ use crate::database::Transaction;
 use crate::error::Fault;
 use crate::{Longest, Summary, rows, sql};
 
-/// Which runs are wanted: those of which all is so that is said here.
+/// A choice of runs: those that meet all of these conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The suite's name.
@@ -24,16 +24,16 @@ pub struct Filter {
     pub host: Option<String>,
     /// A probe that has delivered a recording.
     pub probe: Option<String>,
-    /// How far the run got.
+    /// The state of the run.
     pub state: Option<State>,
-    /// Begun at this time or later: RFC 3339, UTC, or the beginning of such a text.
+    /// The earliest beginning: RFC 3339, UTC, or the first part of such a text.
     pub from: Option<String>,
-    /// Begun before this time, likewise.
+    /// The time before which it began, in the same form.
     pub until: Option<String>,
 }
 
 impl Filter {
-    /// What must be so of a run's row, and the values that are asked for.
+    /// The conditions on a run's row, each with its parameter and the value asked for.
     fn conditions(&self) -> Vec<(&'static str, &'static str, &dyn ToSql)> {
         fn given(value: Option<&String>) -> Option<&dyn ToSql> {
             value.map(|value| value as &dyn ToSql)
@@ -58,7 +58,7 @@ impl Filter {
     }
 }
 
-/// The runs that a filter lets through: see [`crate::Store::page`].
+/// The runs that pass a filter: see [`crate::Store::page`].
 pub fn page(
     transaction: &Transaction,
     filter: &Filter,
@@ -108,13 +108,13 @@ pub fn longest(transaction: &Transaction, ids: &[&str]) -> Result<Vec<Longest>, 
     })
 }
 
-/// How many runs are looked at in one statement.
+/// The number of runs that one statement looks at.
 const BATCH: usize = 1000;
 
-/// Conditions and values, with those about the state.
+/// Conditions with their parameters and values, including those on the state.
 type Conditions<'a> = Vec<(&'static str, &'static str, &'a dyn ToSql)>;
 
-/// A run whose owner is gone is stored as running.
+/// The condition for a state. A run whose owner is gone is stored as running.
 fn of_state(state: State) -> &'static str {
     match state {
         State::Interrupted => "state IN (:state, 'running')",
@@ -132,8 +132,8 @@ fn all_of(conditions: &Conditions) -> String {
     all.join(" AND ")
 }
 
-/// The next runs that may be wanted: by an index alone, so that neither a probe that is rare nor
-/// a time that is long ago has all rows read.
+/// The next runs that may be wanted, found by an index alone, so that neither a rare probe nor a
+/// time long ago makes it read all rows.
 fn candidates(
     transaction: &Transaction,
     filter: &Filter,
@@ -168,7 +168,7 @@ fn candidates(
     transaction.all(&statement, &values, |row| row.get("number"))
 }
 
-/// What the list says of those of these runs that are wanted, newest first.
+/// The summaries of those of these runs that are wanted, newest first.
 fn summaries(
     transaction: &Transaction,
     filter: &Filter,

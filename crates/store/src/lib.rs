@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs, kept in one `SQLite` file, or in a database of a `PostgreSQL` server.
+//! Runs, kept in an `SQLite` file or in a database of a `PostgreSQL` server.
 //!
-//! A run is written as it happens: [`Store::begin`] makes its row, each recording is a
-//! transaction of its own, [`Store::end`] closes it. Whatever kills the process between
-//! two of these, all that was stored stays, and the run shows as
-//! [`State::Interrupted`] because the process that owned it is gone.
+//! A run is written as it happens: [`Store::begin`] makes its row, each recording is a transaction
+//! of its own, and [`Store::end`] closes it. If the process is killed between two of these,
+//! everything stored stays, and the run shows as [`State::Interrupted`] because the process that
+//! owned it is gone.
 //!
 //! Any number of threads and processes may use a store at the same time.
 #![forbid(unsafe_code)]
@@ -35,7 +35,7 @@ mod tests;
 mod tls;
 mod transfer;
 
-/// The reader of stored recordings, for `fuzz`.
+/// The decoder and encoder of stored recordings, for `fuzz`.
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::body::{decode, encode};
@@ -72,13 +72,13 @@ pub use crate::transfer::Transferred;
 pub struct Store {
     place: Place,
     database: Database,
-    /// The file's device and inode, as it was opened.
+    /// The device and inode of the file at the time it was opened.
     file: Option<(u64, u64)>,
-    /// Dropped, it ends the thread that says that this process is alive.
+    /// When dropped, ends the thread that reports that this process is alive.
     alive: OnceLock<Sender<()>>,
 }
 
-/// What keeps the runs.
+/// The database that keeps the runs.
 enum Database {
     File(Mutex<Connection>),
     Server(Arc<Server>),
@@ -92,8 +92,8 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// How often a process that writes to a server says that it is alive. Others take it for dead
-/// after six times as long.
+/// The interval between signs of life from a process that writes to a server. Others consider it
+/// dead after six times as long.
 const BEAT: Duration = Duration::from_secs(10);
 
 /// A run in one line.
@@ -103,19 +103,19 @@ pub struct Summary {
     pub id: String,
     /// The suite's name.
     pub suite: String,
-    /// What was judged.
+    /// The subject that was measured.
     pub subject: Subject,
     /// The seed.
     pub seed: u64,
-    /// How far it got.
+    /// Its state.
     pub state: State,
-    /// When it began, RFC 3339, UTC.
+    /// The time at which it began, RFC 3339, UTC.
     pub started: String,
-    /// When it ended, RFC 3339, UTC.
+    /// The time at which it ended, RFC 3339, UTC.
     pub finished: Option<String>,
-    /// The digest over what was measured.
+    /// The digest over its measurements.
     pub digest: Option<String>,
-    /// How many recordings it has.
+    /// The number of recordings it has.
     pub recordings: usize,
     /// The name of the machine that wrote it.
     pub host: String,
@@ -126,14 +126,14 @@ pub struct Summary {
 pub struct Longest {
     /// The run's id.
     pub run: String,
-    /// Which of its recordings: the probe, the load and the variant.
+    /// The key of the recording: the probe, the load and the variant.
     pub key: RecordingKey,
-    /// How long.
+    /// The length of the sample.
     pub value: Nanos,
 }
 
 impl Summary {
-    /// As `punctual runs --json` has it: in the form `punctual.list/1`.
+    /// The JSON that `punctual runs --json` prints, in the form `punctual.list/1`.
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "id": self.id,
@@ -155,33 +155,33 @@ impl Summary {
     }
 }
 
-/// What came of a run that was to be [added](Store::add).
+/// The result of [adding](Store::add) a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It has this id now.
+    /// The run was added under this id.
     New(String),
-    /// The store had it, under this id.
+    /// The store already had it, under this id.
     Known(String),
 }
 
-/// What became of a run that was to be [begun](Store::begin_unless_known).
+/// The result of [beginning](Store::begin_unless_known) a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// It has this id now, and the calling process owns it.
+    /// The run was begun under this id, and the calling process owns it.
     New(String),
-    /// The store has an equal one, finished, under this id.
+    /// The store already has an equal run, finished, under this id.
     Known(String),
-    /// An equal one goes on under this id, in this process or another.
+    /// An equal run is in progress under this id, in this process or another.
     Elsewhere(String),
 }
 
-/// What the key of a run begins with that another program has measured: what follows says what
-/// it holds.
+/// The prefix of the key of a run that another program has measured; the rest identifies its
+/// content.
 const IMPORTED: &str = "imported-";
 
-/// What a run is, as a short word: of the same suite, plan, subject and machine, by the same
-/// version, it is the same, whatever it comes to. Of a run that another program has measured it
-/// is what it holds, whatever it is called.
+/// The identity of a run, as a short word. Runs of the same suite, plan, subject and machine, by
+/// the same version, have the same key, whatever they measured. For a run that another program has
+/// measured, the key depends on its content, whatever its name.
 ///
 /// # Panics
 /// Never: the model's types can be written as JSON.
@@ -197,23 +197,23 @@ pub fn key(run: &Run) -> String {
     sum
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End<'a> {
-    /// How far it got.
+    /// The state in which it ended.
     pub state: State,
-    /// Why it failed or was interrupted.
+    /// The reason why it failed or was interrupted.
     pub error: Option<&'a str>,
-    /// When it ended, RFC 3339, UTC.
+    /// The time at which it ended, RFC 3339, UTC.
     pub finished: &'a str,
-    /// What the subject's console showed.
+    /// The output of the subject's console.
     pub console: &'a str,
     /// [`Run::digest`].
     pub digest: Option<&'a str>,
 }
 
 impl Store {
-    /// Opens the store in a file; makes the file and its directories where they are missing.
+    /// Opens the store in a file; makes the file and its directories if they are missing.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_parent(path)?;
         let connect =
@@ -231,8 +231,8 @@ impl Store {
         })
     }
 
-    /// Opens the store in a file, as [`Self::open`] does, or in a server's database, in which it
-    /// is made where there is none.
+    /// Opens the store in a file, as [`Self::open`] does, or in a server's database, where it is
+    /// made if there is none.
     pub fn at(place: &Place) -> Result<Self, StoreError> {
         match place {
             Place::File(path) => Self::open(path),
@@ -240,7 +240,7 @@ impl Store {
         }
     }
 
-    /// Opens a store that must be there; nothing of its runs can be changed through it.
+    /// Opens an existing store for reading; none of its runs can be changed through it.
     pub fn open_to_read(place: &Place) -> Result<Self, StoreError> {
         let path = match place {
             Place::Server(address) => return Self::on(address, true),
@@ -268,13 +268,13 @@ impl Store {
         })
     }
 
-    /// Where it is.
+    /// The place of the store.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// An error where the file that was opened is no longer the one of its name: it was deleted,
-    /// or another one was put in its place. What is written to it nobody will read.
+    /// Returns an error if the opened file no longer has its name: it was deleted, or another one
+    /// was put in its place. Nobody will read what is written to it.
     pub fn check_in_place(&self) -> Result<(), StoreError> {
         match (&self.place, self.file) {
             (Place::File(path), Some(_)) if identity(path) != self.file => {
@@ -284,8 +284,8 @@ impl Store {
         }
     }
 
-    /// How many bytes a run's parts take as they are stored: what loading it will cost, in
-    /// proportion.
+    /// The number of bytes that the stored parts of a run take; the cost of loading it is
+    /// proportional to that.
     pub fn weight(&self, id: &str) -> Result<u64, StoreError> {
         self.transact(Kind::Read, |transaction| {
             let of_run = named_params! { ":run": rows::find(transaction, id)? };
@@ -295,18 +295,17 @@ impl Store {
         })
     }
 
-    /// Where runs are kept unless the user says otherwise:
-    /// `$XDG_DATA_HOME/punctual/runs.db`, else `~/.local/share/punctual/runs.db`.
+    /// The file for runs unless the user says otherwise: `$XDG_DATA_HOME/punctual/runs.db`, else
+    /// `~/.local/share/punctual/runs.db`.
     pub fn default_path() -> Result<PathBuf, StoreError> {
         let variable = std::env::var_os;
         resolve(variable("XDG_DATA_HOME"), variable("HOME")).ok_or(StoreError::NoHome)
     }
 
-    /// Begins a run that the calling process owns, and returns the id that it gets: `r`
-    /// and a number, easy to type, never given twice.
+    /// Begins a run that the calling process owns, and returns its new id: `r` and a number, easy
+    /// to type, never given twice.
     ///
-    /// Stored is all that `run` holds, but for `id`, `finished` and `state`: it is
-    /// running now.
+    /// Stores everything in `run` except `id`, `finished` and `state`: it is running now.
     pub fn begin(&self, run: &Run) -> Result<String, StoreError> {
         let owner = Owner::this().map_err(StoreError::Owner)?;
         let uid = owner::new_uid().map_err(StoreError::Owner)?;
@@ -316,8 +315,8 @@ impl Store {
         })
     }
 
-    /// Begins a run as [`Self::begin`] does, unless the store has an equal one that is finished,
-    /// or one that goes on: of all processes that ask, one measures it.
+    /// Begins a run as [`Self::begin`] does, unless the store has an equal one that is finished or
+    /// in progress. If several processes ask, one of them measures it.
     pub fn begin_unless_known(&self, run: &Run) -> Result<Begun, StoreError> {
         let owner = Owner::this().map_err(StoreError::Owner)?;
         let uid = owner::new_uid().map_err(StoreError::Owner)?;
@@ -336,10 +335,10 @@ impl Store {
         })
     }
 
-    /// Stores a run that has ended elsewhere, as a whole or not at all, unless the store has it:
-    /// to the last sample, whatever it is called. Of what another program has measured that is
-    /// decided by what its file holds, so that copies of it are one run; of all processes that
-    /// add one at once, one stores it.
+    /// Stores a run that has ended elsewhere, as a whole or not at all, unless the store already
+    /// has it. A run counts as the same if it is equal to the last sample, whatever its name. A run
+    /// that another program has measured is compared by the content of its file, so that copies of
+    /// the file are one run. If several processes add one at once, one of them stores it.
     ///
     /// # Panics
     /// If its state is [`State::Running`].
@@ -363,44 +362,43 @@ impl Store {
         })
     }
 
-    /// The id of the newest finished run that was made as `run` would be, without its samples:
-    /// what [`find_equal`](Self::find_equal) would return.
+    /// The id of the newest finished run that was made as `run` would be, without its samples. It
+    /// is the run that [`find_equal`](Self::find_equal) would return.
     pub fn id_of_equal(&self, run: &Run) -> Result<Option<String>, StoreError> {
         self.transact(Kind::Read, |transaction| {
             Ok(rows::select_equal(transaction, &key(run))?.map(rows::id_of))
         })
     }
 
-    /// Stores what the target read back from the running kernel.
+    /// Stores the facts that the target read back from the running kernel.
     pub fn set_provenance(&self, id: &str, provenance: &Provenance) -> Result<(), StoreError> {
         self.write(id, |transaction, number| {
             rows::update_provenance(transaction, number, provenance)
         })
     }
 
-    /// Stores what a probe delivered, or what it has measured so far, in place of what was
-    /// stored so before.
+    /// Stores a probe's recording, or its interim result, which replaces the one stored before.
     pub fn put_recording(&self, id: &str, recording: &Recording) -> Result<(), StoreError> {
         self.write(id, |transaction, number| {
             rows::insert_recording(transaction, number, recording)
         })
     }
 
-    /// Stores what the load of a step did.
+    /// Stores the work that the load of a step did.
     pub fn add_step(&self, id: &str, step: &StepRecord) -> Result<(), StoreError> {
         self.write(id, |transaction, number| {
             rows::insert_step(transaction, number, step)
         })
     }
 
-    /// Stores that a probe could not run, and why.
+    /// Stores that a probe could not run, with the reason.
     pub fn add_unsupported(&self, id: &str, unsupported: &Unsupported) -> Result<(), StoreError> {
         self.write(id, |transaction, number| {
             rows::insert_unsupported(transaction, number, unsupported)
         })
     }
 
-    /// Ends a run; it takes nothing more after this.
+    /// Ends a run; it accepts nothing more after this.
     ///
     /// # Panics
     /// If its state is [`State::Running`]: a run does not end by running.
@@ -411,8 +409,8 @@ impl Store {
         })
     }
 
-    /// Runs that a filter lets through, newest first: at most `limit` of them, and only those
-    /// before the run with the id `before`, where one is named.
+    /// Runs that pass a filter, newest first: at most `limit` of them, and, if `before` is given,
+    /// only those before the run with that id.
     pub fn page(
         &self,
         filter: &Filter,
@@ -431,7 +429,7 @@ impl Store {
         self.transact(Kind::Read, |transaction| filter::longest(transaction, ids))
     }
 
-    /// What the list says of one run; `None` where there is no such run.
+    /// The summary of one run; `None` if there is no such run.
     pub fn summary(&self, id: &str) -> Result<Option<Summary>, StoreError> {
         self.transact(Kind::Read, |transaction| {
             let number = match rows::find(transaction, id) {
@@ -463,8 +461,8 @@ impl Store {
         )
     }
 
-    /// The newest finished run that was made as `run` would be: the same plan, subject and
-    /// machine, by the same version.
+    /// The newest finished run that was made as `run` would be: the same plan, subject and machine,
+    /// by the same version.
     pub fn find_equal(&self, run: &Run) -> Result<Option<Run>, StoreError> {
         self.transact(Kind::Read, |transaction| {
             let number = rows::select_equal(transaction, &key(run))?;
@@ -474,7 +472,7 @@ impl Store {
         })
     }
 
-    /// Keeps why samples of a run were late, as it was told; each story once.
+    /// Stores an explanation of late samples of a run as it was told; each story once.
     pub fn add_story(&self, id: &str, story: &Story) -> Result<(), StoreError> {
         self.transact(Kind::Write, |transaction| {
             let number = rows::find(transaction, id)?;
@@ -490,7 +488,7 @@ impl Store {
         })
     }
 
-    /// Removes a run with all that belongs to it, unless it is still being written.
+    /// Removes a run with everything that belongs to it, unless it is still being written.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
         self.transact(Kind::Write, |transaction| {
             let number = rows::find(transaction, id)?;
@@ -508,8 +506,8 @@ impl Store {
         })
     }
 
-    /// Gives runs a name under which others are compared with them; a baseline of that name
-    /// is replaced.
+    /// Gives runs a name under which others are compared with them; replaces a baseline of that
+    /// name.
     ///
     /// # Panics
     /// Without a run: a baseline of nothing compares with nothing.
@@ -539,8 +537,9 @@ impl Store {
         })
     }
 
-    /// Begins a campaign, or takes it up again: one of the same name that asks for the same is
-    /// the same. The calling process is at it from now on. Returns its id: `c` and a number.
+    /// Begins a campaign, or takes it up again: one with the same name and an equal request is the
+    /// same campaign. The calling process works on it from now on. Returns its id: `c` and a
+    /// number.
     pub fn begin_campaign(
         &self,
         asked: &Asked,
@@ -555,7 +554,7 @@ impl Store {
         })
     }
 
-    /// Notes that the calling process is no more at a campaign, and what it said at its end.
+    /// Notes that the calling process has stopped working on a campaign, and the text that it left.
     pub fn end_campaign(&self, id: &str, ended: &str, told: &str) -> Result<(), StoreError> {
         let owner = Owner::this().map_err(StoreError::Owner)?;
         self.transact(Kind::Write, |transaction| {
@@ -563,18 +562,18 @@ impl Store {
         })
     }
 
-    /// All campaigns, the newest first.
+    /// All campaigns, newest first.
     pub fn campaigns(&self) -> Result<Vec<CampaignSummary>, StoreError> {
         self.transact(Kind::Read, campaigns::all)
     }
 
-    /// A campaign, and how far each of its runs is.
+    /// A campaign, with the state of each of its runs.
     pub fn campaign(&self, id: &str) -> Result<Campaign, StoreError> {
         self.transact(Kind::Read, |transaction| campaigns::one(transaction, id))
     }
 
-    /// Reads, and reads again where a run's owner is gone: it may have ended the run
-    /// between our reading and our look at the process. Gone, it can do so no more.
+    /// Reads, and reads again if a run's owner is gone: it may have ended the run between the first
+    /// read and the look at the process. Once gone, it cannot do so.
     fn read<T>(
         &self,
         read: impl Fn(&Transaction) -> Result<T, Fault>,
@@ -606,7 +605,7 @@ impl Store {
         })
     }
 
-    /// One transaction: all of it or nothing.
+    /// Runs one transaction, which takes effect as a whole or not at all.
     fn transact<T>(
         &self,
         kind: Kind,
@@ -641,7 +640,7 @@ impl Store {
         Ok(value)
     }
 
-    /// On a server, has others know from now on that this process is alive: they may be on
+    /// On a server, lets others know from now on that this process is alive: they may be on
     /// machines from which it cannot be seen.
     fn stay_alive(&self, owner: &Owner) -> Result<(), StoreError> {
         let Database::Server(server) = &self.database else {
@@ -676,7 +675,7 @@ impl Store {
     }
 }
 
-/// Stores all that a run holds; returns the number that it gets.
+/// Stores everything that a run holds; returns its new number.
 fn insert(transaction: &Transaction, run: &Run, uid: &str, owner: &Owner) -> Result<i64, Fault> {
     let number = rows::insert_run(transaction, run, uid, owner)?;
     if let Some(provenance) = &run.provenance {
@@ -694,12 +693,12 @@ fn insert(transaction: &Transaction, run: &Run, uid: &str, owner: &Owner) -> Res
     Ok(number)
 }
 
-/// Whether a run's owner was gone before it ended the run.
+/// Returns true if a run's owner was gone before it ended the run.
 fn is_orphan(state: State, finished: Option<&str>) -> bool {
     state == State::Interrupted && finished.is_none()
 }
 
-/// A file's device and inode; `None` where there is none.
+/// The device and inode of a file; `None` if it does not exist.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let file = std::fs::metadata(path).ok()?;
     Some((file.dev(), file.ino()))
@@ -717,7 +716,8 @@ fn make_parent(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The XDG base directory specification has relative paths ignored.
+/// The path of the file for runs by these variables. Relative paths are ignored, as the XDG base
+/// directory specification demands.
 fn resolve(xdg: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|p| p.is_absolute());
     absolute(xdg)

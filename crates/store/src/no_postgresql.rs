@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! In the place of [`crate::postgresql`] where Punctual is built without feature `postgresql`: no
-//! server can be named, so that none of these types has a value.
+//! Replaces [`crate::postgresql`] if Punctual is built without the feature `postgresql`: no server
+//! can be named, so none of these types has a value.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -29,7 +29,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What a server says.
+/// An error of a server.
 #[derive(Debug, Error)]
 pub enum Error {}
 
@@ -40,12 +40,12 @@ pub enum ServerRow {}
 pub enum Server {}
 
 impl Server {
-    /// Reaches it.
+    /// Reaches the server.
     pub fn open(address: &Address, _: bool) -> Result<Self, StoreError> {
         match *address {}
     }
 
-    /// One transaction.
+    /// Runs a transaction.
     pub fn transact<T>(
         &self,
         _: Kind,
@@ -54,7 +54,7 @@ impl Server {
         match *self {}
     }
 
-    /// One transaction, tried once.
+    /// Runs a transaction, tried once.
     pub fn transact_at_once<T>(
         &self,
         _: Kind,
@@ -107,7 +107,7 @@ pub fn columns(row: &ServerRow) -> Vec<String> {
     match *row {}
 }
 
-/// What a server said, with the store in which it was found.
+/// Turns an error of a server into one that names the store.
 #[allow(clippy::needless_pass_by_value)] // As the other one is.
 pub fn error(source: Error, _: &Place) -> StoreError {
     match source {}

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who writes a run: a process, told apart from every other before and after it.
+//! The process that writes a run, told apart from every other before and after it.
 //!
-//! A process on this machine is looked at. One elsewhere, which writes to a server, says there
-//! every few seconds that it is still alive; the server's clock tells how long ago that was.
+//! A process on this machine is looked at. A process elsewhere, which writes to a server, reports
+//! there every few seconds that it is still alive; the server's clock tells how long ago that was.
 
 use std::{fs, io};
 
-/// A process. Its number alone would not do: numbers are used again.
+/// A process. Its number alone does not identify it: numbers are reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its number.
+    /// The process number.
     pub pid: u32,
     /// Clock ticks from boot to the process's start.
     pub start: u64,
-    /// The boot's id: another one with every boot of every machine.
+    /// The id of the boot: every boot of every machine has another one.
     pub boot: String,
-    /// The machine's name.
+    /// The name of the machine.
     pub host: String,
 }
 
 impl Owner {
-    /// The process that asks.
+    /// The calling process.
     pub fn this() -> io::Result<Self> {
         let pid = std::process::id();
         let line = fs::read_to_string(format!("/proc/{pid}/stat"))?;
@@ -37,13 +37,13 @@ impl Owner {
         })
     }
 
-    /// Whether the process runs, or ran, on this machine, since this boot.
+    /// Returns true if the process runs, or ran, on this machine since its last boot.
     pub fn is_here(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot)
     }
 
-    /// Whether the process still runs. One in a container with process numbers of its
-    /// own cannot be seen from outside and counts as dead there.
+    /// Returns true if the process still runs. One in a container with process numbers of its own
+    /// cannot be seen from outside and counts as dead there.
     pub fn is_alive(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid));
         self.is_here() && stat.is_ok_and(|stat| living_since(&stat) == Some(self.start))
@@ -60,15 +60,15 @@ fn host() -> io::Result<String> {
     Ok(name.trim_end().into())
 }
 
-/// An identity that no other run has, in whichever store.
+/// Makes an identity that no other run has, in any store.
 pub fn new_uid() -> io::Result<String> {
     let uid = fs::read_to_string("/proc/sys/kernel/random/uuid")?;
     Ok(uid.trim_end().replace('-', ""))
 }
 
-/// Field 22 of `/proc/PID/stat`, the start time, unless field 3 says that the process is
-/// dead and only waits to be collected. Fields are counted behind field 2, the program's
-/// name, because that may contain anything, spaces and parentheses included.
+/// Field 22 of `/proc/PID/stat`, the start time, unless field 3 says that the process is dead and
+/// only waits to be collected. Fields are counted from the end of field 2, the program's name,
+/// because that may contain anything, spaces and parentheses included.
 fn living_since(stat: &str) -> Option<u64> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     let mut fields = behind_name.split_ascii_whitespace();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Passwords, where `psql` looks for them: `PGPASSWORD`, then the file that `PGPASSFILE` names,
-//! else `~/.pgpass`.
+//! Passwords, from where `psql` looks for them: `PGPASSWORD`, then the file that `PGPASSFILE`
+//! names, else `~/.pgpass`.
 //!
 //! <https://www.postgresql.org/docs/current/libpq-pgpass.html>
 
@@ -28,7 +28,7 @@ pub fn of(host: &str, port: u16, (user, database): (&str, &str)) -> Option<Strin
     find(&text, [host, &port.to_string(), database, user])
 }
 
-/// The password of the first line whose four fields fit.
+/// The password of the first line whose four fields match.
 fn find(text: &str, wanted: [&str; 4]) -> Option<String> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(fields).find_map(|fields| {
@@ -41,7 +41,7 @@ fn find(text: &str, wanted: [&str; 4]) -> Option<String> {
     })
 }
 
-/// The five fields of a line; a backslash takes a colon's or a backslash's meaning away.
+/// The five fields of a line; a backslash makes a colon or a backslash an ordinary character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();

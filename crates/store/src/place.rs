@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a store is: in a file, or on a server.
+//! The place of a store: a file, or a database of a server.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::StoreError;
 use crate::postgresql::Address;
 
-/// Where a store is. It shows as the user named it, without the password.
+/// The place of a store. It is displayed as the user named it, without the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An `SQLite` file.
@@ -19,7 +19,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// A server's database where the text begins with `postgres://` or `postgresql://`; else a
+    /// Parses a server's database if the text begins with `postgres://` or `postgresql://`, else a
     /// file.
     pub fn parse(text: &OsStr) -> Result<Self, StoreError> {
         let is_of = |scheme: &str| text.as_bytes().starts_with(scheme.as_bytes());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A store on a `PostgreSQL` server: in the schema `punctual` of a database.
 //!
-//! The statements are those of `SQLite`, translated: see [`translated`] and [`definitions`].
-//! A connection that is lost is made again, and what was under way is done again: exactly once,
-//! because each transaction that writes leaves its number, which tells whether it was committed.
-//! The server's own numbers (`pg_xact_status`) cannot: after a crash it gives those again that
-//! had not reached its disk.
+//! The statements are those of `SQLite`, translated: see [`translated`] and [`definitions`]. A lost
+//! connection is made again, and its unfinished transaction is repeated, with effect exactly once:
+//! each transaction that writes leaves its number, which tells whether it was committed. The
+//! server's own numbers (`pg_xact_status`) cannot tell: after a crash the server gives numbers
+//! again that had not reached its disk.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,41 +34,41 @@ pub use postgres::{Error, Row as ServerRow};
 
 const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
 
-/// A pause before a server is asked again that does not answer.
+/// The pause before a server that does not answer is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How many statements a connection remembers.
+/// The most prepared statements that a connection remembers.
 const MOST_PREPARED: usize = 100;
 
 /// A database of a server.
 pub struct Server {
     address: Address,
-    /// Tells this writer from every other.
+    /// The identity that tells this writer from every other.
     writer: String,
-    /// How many transactions it has begun.
+    /// The number of transactions that it has begun.
     begun: AtomicI64,
     connection: Mutex<Connection>,
 }
 
-/// A connection, and the statements that were given to it before.
+/// A connection, and the statements that it has prepared.
 struct Connection {
     client: Client,
     prepared: HashMap<String, Prepared>,
-    /// Whether nothing may be changed.
+    /// True if nothing may be changed.
     read_only: bool,
-    /// Whether it was lost, and no other could be made in time.
+    /// True if it was lost and no other could be made in time.
     is_given_up: bool,
 }
 
 #[derive(Clone)]
 struct Prepared {
     statement: Statement,
-    /// The names of its parameters, in the order of their numbers.
+    /// The names of its parameters, ordered by their numbers.
     names: Vec<String>,
 }
 
 impl Server {
-    /// Connects to a store; makes it where it is missing, unless it is only read.
+    /// Connects to a store; makes it if it is missing, unless it is only read.
     pub fn open(address: &Address, read_only: bool) -> Result<Self, StoreError> {
         let until = Instant::now() + PATIENCE;
         let opened = Connection::patient(address, read_only, until, false);
@@ -80,8 +80,8 @@ impl Server {
         })
     }
 
-    /// One transaction. Where the connection is lost it is made again, and the transaction
-    /// done again unless it was committed.
+    /// Runs a transaction. If the connection is lost, it is made again, and the transaction is
+    /// repeated unless it was committed.
     pub fn transact<T>(
         &self,
         kind: Kind,
@@ -90,7 +90,7 @@ impl Server {
         self.within(PATIENCE, kind, work)
     }
 
-    /// The same, for which a server that is away gets no time to come back.
+    /// The same, but gives a server that is away no time to come back.
     pub fn transact_at_once<T>(
         &self,
         kind: Kind,
@@ -155,8 +155,8 @@ impl Server {
 }
 
 impl Connection {
-    /// A connection to a store. A server that has begun to start, or has all the clients that
-    /// it can have, gets time; where a connection was lost at some moment, any server does.
+    /// Connects to a store. A server that has begun to start, or that has as many clients as it
+    /// can, gets time. After a lost connection, any server does.
     fn patient(
         address: &Address,
         read_only: bool,
@@ -221,12 +221,12 @@ impl Connection {
         Ok(())
     }
 
-    /// The schema's version; `None` where there is no store yet.
+    /// The version of the schema; `None` if there is no store yet.
     fn version(&mut self, address: &Address) -> Result<Option<i64>, Fault> {
         version(&mut self.client.transaction()?, address)
     }
 
-    /// Makes a store: one process at a time.
+    /// Makes a store; only one process does so at a time.
     fn make(&mut self, address: &Address) -> Result<(), Fault> {
         let mut transaction = self.client.transaction()?;
         let alone = "SELECT pg_advisory_xact_lock($1)";
@@ -244,10 +244,10 @@ impl Connection {
         Ok(transaction.commit()?)
     }
 
-    /// Tries a transaction, known by its writer and number. Where it fails in its very last step,
-    /// nobody but the server knows
-    /// whether it was committed: `uncertain` has then what it came to, and the next attempt,
-    /// which waits for the lost one where that still ends, does the work only if it was not.
+    /// Tries a transaction, known by its writer and number. If its very last step fails, only the
+    /// server knows whether it was committed. `uncertain` then holds its result. The next attempt
+    /// waits for the lost one if that is still ending, and does the work only if it was not
+    /// committed.
     fn attempt<T>(
         &mut self,
         (writer, number): (&str, i64),
@@ -379,7 +379,8 @@ impl Transaction<'_> {
     }
 }
 
-/// A statement with numbers for its parameters, and the names that these had: `:run` is `$1`.
+/// Translates a statement: numbers replace its parameters, whose names are returned. `:run` becomes
+/// `$1`.
 fn translated(statement: &str) -> (String, Vec<String>) {
     let statement = statement.replace(sql::NOW_S, "extract(epoch FROM now())::bigint");
     let (mut text, mut names) = (String::new(), Vec::<String>::new());
@@ -409,8 +410,8 @@ fn translated(statement: &str) -> (String, Vec<String>) {
     (text, names)
 }
 
-/// Statements that make or change tables: `SQLite`'s types by their names here. Texts are
-/// ordered by their bytes, as there.
+/// Translates statements that make or change tables: `SQLite`'s types get their names here. Texts
+/// are ordered by their bytes, as in `SQLite`.
 fn definitions(statements: &str) -> String {
     let key = "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY";
     statements
@@ -422,7 +423,7 @@ fn definitions(statements: &str) -> String {
         .replace(") STRICT", ")")
 }
 
-/// The values of a statement's parameters, in the order of their numbers.
+/// The values of a statement's parameters, ordered by their numbers.
 fn bound<'p>(prepared: &Prepared, parameters: Parameters<'p>) -> Result<Vec<Bound<'p>>, Fault> {
     let value = |name: &String| {
         let (_, value) = parameters
@@ -476,11 +477,12 @@ impl ToSql for Bound<'_> {
     to_sql_checked!();
 }
 
-/// Stands before what the server's texts cannot hold, and before itself: a byte that no UTF-8
-/// begins with would do, but for the server. The last character that there is is nobody's.
+/// The character put before one that the server's texts cannot hold, and before itself. A byte that
+/// never begins a UTF-8 character would do, but the server refuses it. Nobody uses the last
+/// character of Unicode.
 const ESCAPE: char = '\u{10ffff}';
 
-/// A text, in which a zero byte, which the server refuses, is escaped.
+/// Writes a text, in which a zero byte, which the server refuses, is escaped.
 fn put_text(bytes: &[u8], out: &mut BytesMut) {
     let mut escape = [0; 4];
     let escape = ESCAPE.encode_utf8(&mut escape).as_bytes();
@@ -532,7 +534,7 @@ pub fn columns(row: &ServerRow) -> Vec<String> {
     columns.map(|column| column.name().to_owned()).collect()
 }
 
-/// What a server, or the connection to it, said, with the store in which it was found.
+/// Turns an error of a server, or of the connection to it, into one that names the store.
 pub fn error(source: Error, place: &Place) -> StoreError {
     let place = place.clone();
     let Some(code) = source.code() else {
@@ -563,7 +565,7 @@ impl Fault {
         }
     }
 
-    /// Whether two writers were in each other's way, and one of them may try again.
+    /// Returns true if two writers were in each other's way, and one of them may try again.
     fn is_conflict(&self) -> bool {
         let codes = [
             SqlState::T_R_SERIALIZATION_FAILURE,
@@ -572,7 +574,7 @@ impl Fault {
         self.code().is_some_and(|code| codes.contains(code))
     }
 
-    /// Whether the connection is gone, so that what was under way can be tried with another.
+    /// Returns true if the connection is gone, so that the transaction can be tried with another.
     fn is_lost(&self) -> bool {
         let Self::Server(error) = self else {
             return false;
@@ -587,13 +589,13 @@ impl Fault {
         error.is_closed() || self.io().is_some() || error.code().is_some_and(|c| codes.contains(c))
     }
 
-    /// Whether the server will take connections later.
+    /// Returns true if the server will accept connections later.
     fn is_starting(&self) -> bool {
         let codes = [SqlState::CANNOT_CONNECT_NOW, SqlState::TOO_MANY_CONNECTIONS];
         self.code().is_some_and(|code| codes.contains(code))
     }
 
-    /// Whether no server answers, or none that will let anybody in.
+    /// Returns true if no server answers, or none that lets anybody in.
     fn is_unreachable(&self) -> bool {
         self.is_lost() || self.is_starting()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows of the tables, from and to the words of the model.
+//! Rows of the tables, converted to and from the model's types.
 
 use std::str::FromStr as _;
 
@@ -17,21 +17,21 @@ use crate::error::{Fault, StoreError};
 use crate::owner::Owner;
 use crate::{End, Summary, body, is_orphan, key, sql};
 
-/// How many ids an error names at most.
+/// The most ids that an error names.
 const HINTS: usize = 3;
 
-/// The id of the run with that number.
+/// The id of the run with this number.
 pub fn id_of(number: i64) -> String {
     format!("r{number}")
 }
 
-/// The number in an id, if it is written as [`id_of`] writes it.
+/// The number in an id, if the id has the form that [`id_of`] gives.
 pub fn number_of(id: &str) -> Option<i64> {
     let number = id.strip_prefix('r')?.parse().ok()?;
     (id_of(number) == id).then_some(number)
 }
 
-/// The number of the run with that id. Only where there is none all are looked at.
+/// The number of the run with this id. All runs are looked at only if there is no such run.
 pub fn find(transaction: &Transaction, id: &str) -> Result<i64, Fault> {
     if let Some(number) = number_of(id) {
         let of_run = named_params! { ":run": number };
@@ -47,7 +47,7 @@ pub fn find(transaction: &Transaction, id: &str) -> Result<i64, Fault> {
     Err(StoreError::Unknown { id, close }.into())
 }
 
-/// The ids that a typing error could have made of `id`, nearest and newest first.
+/// The ids from which a typing error could have made `id`, nearest and newest first.
 fn close_to(id: &str, numbers: &[i64]) -> Vec<String> {
     let id = id.trim().to_lowercase();
     let newest_first = numbers.iter().rev().map(|number| id_of(*number));
@@ -60,7 +60,7 @@ fn close_to(id: &str, numbers: &[i64]) -> Vec<String> {
     close.into_iter().map(|(_, known)| known).collect()
 }
 
-/// Stores what a run knows at its beginning; returns the number that it gets.
+/// Stores the facts about a run that are known at its beginning; returns its new number.
 pub fn insert_run(
     transaction: &Transaction,
     run: &Run,
@@ -84,13 +84,13 @@ pub fn insert_run(
     Ok(number)
 }
 
-/// The number of the newest finished run that measured what this key says.
+/// The number of the newest finished run with this key.
 pub fn select_equal(transaction: &Transaction, key: &str) -> Result<Option<i64>, Fault> {
     let values = named_params! { ":key": key };
     transaction.first(sql::SELECT_EQUAL, values, |row| row.get("number"))
 }
 
-/// The number of a run that measures what this key says, and goes on.
+/// The number of a run with this key that is in progress.
 pub fn select_running_equal(transaction: &Transaction, key: &str) -> Result<Option<i64>, Fault> {
     let values = named_params! { ":key": key };
     let numbers: Vec<i64> =
@@ -103,7 +103,7 @@ pub fn select_running_equal(transaction: &Transaction, key: &str) -> Result<Opti
     Ok(None)
 }
 
-/// Stores what the target read back, in place of what was there.
+/// Stores the facts that the target read back, in place of the former ones.
 pub fn update_provenance(
     transaction: &Transaction,
     number: i64,
@@ -114,7 +114,7 @@ pub fn update_provenance(
     seal(transaction, number)
 }
 
-/// Stores what a probe delivered.
+/// Stores a probe's recording.
 pub fn insert_recording(
     transaction: &Transaction,
     number: i64,
@@ -159,7 +159,7 @@ pub fn insert_unsupported(
     Ok(())
 }
 
-/// Stores what the load of a step did.
+/// Stores the work that the load of a step did.
 pub fn insert_step(transaction: &Transaction, run: i64, step: &StepRecord) -> Result<(), Fault> {
     let body = json(&StepBody::of(step));
     let values = named_params! {
@@ -170,7 +170,7 @@ pub fn insert_step(transaction: &Transaction, run: i64, step: &StepRecord) -> Re
     Ok(())
 }
 
-/// Stores how a run ended.
+/// Stores the end of a run.
 pub fn end_run(transaction: &Transaction, number: i64, end: &End) -> Result<(), Fault> {
     let values = named_params! {
         ":run": number, ":state": end.state.name(), ":error": end.error,
@@ -180,7 +180,7 @@ pub fn end_run(transaction: &Transaction, number: i64, end: &End) -> Result<(), 
     seal(transaction, number)
 }
 
-/// Stores how a run ended elsewhere. One whose process was gone before has no end.
+/// Stores the end of a run that ended elsewhere. A run whose process was gone before has none.
 pub fn end_as(transaction: &Transaction, number: i64, run: &Run) -> Result<(), Fault> {
     let values = named_params! {
         ":run": number, ":state": run.state.name(), ":error": run.error,
@@ -190,7 +190,7 @@ pub fn end_as(transaction: &Transaction, number: i64, run: &Run) -> Result<(), F
     seal(transaction, number)
 }
 
-/// The number of the run that is this one, to the last sample.
+/// The number of the stored run that is equal to this one to the last sample.
 pub fn select_same(transaction: &Transaction, run: &Run) -> Result<Option<i64>, Fault> {
     let values = named_params! {
         ":seed": run.seed as i64, ":suite": run.suite, ":subject": run.subject.name,
@@ -211,7 +211,7 @@ pub fn select_same(transaction: &Transaction, run: &Run) -> Result<Option<i64>, 
     Ok(None)
 }
 
-/// All of a row.
+/// All columns of a row, with their values.
 pub fn cells(row: &Row) -> Result<Vec<(String, Value)>, Fault> {
     let columns = row.columns().into_iter();
     let cell = |column: String| {
@@ -221,7 +221,7 @@ pub fn cells(row: &Row) -> Result<Vec<(String, Value)>, Fault> {
     columns.map(cell).collect()
 }
 
-/// Notes the checksum of a run's row, after each change of it.
+/// Stores the checksum of a run's row, after each change to it.
 pub fn seal(transaction: &Transaction, number: i64) -> Result<(), Fault> {
     let of_run = named_params! { ":run": number };
     let crc = transaction.first(sql::SELECT_ROW, of_run, checksum)?;
@@ -229,7 +229,7 @@ pub fn seal(transaction: &Transaction, number: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// CRC-32 over a run's row: of each column that [`COVERED`] names its type, length and bytes.
+/// CRC-32 over a run's row: the type, length and bytes of each column in [`COVERED`].
 fn checksum(row: &Row) -> Result<u32, Fault> {
     let mut hasher = crc32fast::Hasher::new();
     for column in COVERED {
@@ -238,7 +238,7 @@ fn checksum(row: &Row) -> Result<u32, Fault> {
     Ok(hasher.finalize())
 }
 
-/// The type, the length and the bytes of a column.
+/// Hashes the type, the length and the bytes of a column.
 fn hash(row: &Row, column: &str, update: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
     let cell = row.cell(column)?;
     let value = cell.value();
@@ -290,7 +290,7 @@ pub fn select_summaries(transaction: &Transaction) -> Result<Vec<Summary>, Fault
     transaction.all(&newest_first, &[], summary)
 }
 
-/// What the list says of a run.
+/// The summary of a run in the list.
 pub fn summary(row: &Row) -> Result<Summary, Fault> {
     let (state, owner) = state_and_owner(row)?;
     let recordings = row.get::<i64>("recordings")? as usize;
@@ -311,14 +311,14 @@ pub fn summary(row: &Row) -> Result<Summary, Fault> {
     })
 }
 
-/// A run's state as of now, and its owner.
+/// The current state of a run, and its owner.
 pub fn select_owner(transaction: &Transaction, number: i64) -> Result<(State, Owner), Fault> {
     let of_run = named_params! { ":run": number };
     let found = transaction.first(sql::SELECT_OWNER, of_run, state_and_owner)?;
     Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
 }
 
-/// A whole run; an error where any part of it is not what was stored.
+/// A whole run; returns an error if any part of it differs from what was stored.
 pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
     let mut run = select_head(transaction, number)?;
     run.steps = select_steps(transaction, number)?;
@@ -328,7 +328,7 @@ pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> 
     Ok(run)
 }
 
-/// That a run's recordings are those that were there when it ended.
+/// Checks that a run's recordings are those that it had when it ended.
 fn check_digest(transaction: &Transaction, number: i64, run: &Run) -> Result<(), Fault> {
     let of_run = named_params! { ":run": number };
     let kept: Option<Option<String>> =
@@ -346,14 +346,14 @@ fn check_digest(transaction: &Transaction, number: i64, run: &Run) -> Result<(),
     Err(damage(number, "what it measured", reason).into())
 }
 
-/// A run but for what its probes delivered.
+/// A run without its probes' recordings.
 pub fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
     let of_run = named_params! { ":run": number };
     let found = transaction.first(sql::SELECT_RUN, of_run, |row| head(row, number))?;
     Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
 }
 
-/// A run's row; an error where it is not what was stored.
+/// The run in a row; returns an error if the row differs from what was stored.
 pub fn head(row: &Row, number: i64) -> Result<Run, Fault> {
     let (expected, found): (u32, u32) = (row.get("crc")?, checksum(row)?);
     if expected != found {
@@ -399,7 +399,7 @@ fn subject(row: &Row) -> Result<Subject, Fault> {
     })
 }
 
-/// The state as of now: a run whose owner is gone does not run any more.
+/// The current state of a run, and its owner: a run whose owner is gone is no longer running.
 pub fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
     let (owner, is_alive) = owner(row)?;
     let stored = State::from_str(&row.get::<String>("state")?)
@@ -410,7 +410,7 @@ pub fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
     }
 }
 
-/// Which process writes what a row tells of, and whether it is alive.
+/// The process that writes the run or campaign in a row; true if it is alive.
 pub fn owner(row: &Row) -> Result<(Owner, bool), Fault> {
     let was_seen = row.get::<i64>("owner_seen")? != 0;
     let owner = Owner {
@@ -454,7 +454,7 @@ fn select_steps(transaction: &Transaction, number: i64) -> Result<Vec<StepRecord
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StepBody {
-    /// Of a step without marks, as it was before there were any.
+    /// A step without marks, as stored before marks existed.
     Work(Vec<Work>),
     Marked {
         work: Vec<Work>,
@@ -479,7 +479,7 @@ impl StepBody {
     }
 }
 
-/// The JSON in a row's body, which must be what was stored.
+/// The JSON in a row's body, checked against its checksum.
 fn checked_json<T: DeserializeOwned>(row: &Row, run: i64, part: &str) -> Result<T, Fault> {
     let body: String = row.get("body")?;
     body::check(body.as_bytes(), row.get("crc")?).map_err(|why| damage(run, part, why))?;
@@ -504,7 +504,7 @@ fn recording(row: &Row, number: i64) -> Result<Recording, Fault> {
     Ok(body::decode(bytes, row.get("crc")?).map_err(|reason| damage(number, &part, reason))?)
 }
 
-/// An error that names the part of a run that is not what was stored.
+/// An error that names the damaged part of a run.
 pub fn damage(number: i64, part: &str, reason: String) -> StoreError {
     StoreError::Part {
         id: id_of(number),

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All the SQL that there is, for both databases: written for `SQLite`, and translated for
-//! `PostgreSQL` by [`crate::postgresql`]. It keeps to what both understand.
+//! All SQL statements for both databases: written for `SQLite`, and translated for `PostgreSQL` by
+//! [`crate::postgresql`]. They use only what both understand.
 //!
-//! Times are columns that end in `_ns`, whole nanoseconds. Maps of facts are JSON
-//! objects, for `SQLite`'s `json_extract`. A recording's `body` is CBOR; the columns beside
-//! it repeat what a person at the `sqlite3` shell will ask for.
+//! Columns whose names end in `_ns` hold times in whole nanoseconds. Maps of facts are JSON
+//! objects, for `SQLite`'s `json_extract`. A recording's `body` is CBOR; the columns beside it
+//! repeat what a person at the `sqlite3` shell will ask for.
 
-/// Stands in the file's header: "PNCT", as in the frames of a record stream.
+/// The application id in the file's header: "PNCT", as in the frames of a record stream.
 pub const APPLICATION_ID: i64 = 0x504e_4354;
 
-/// The version of [`SCHEMA`], also in the file's header. Those before it were written by no
-/// release.
+/// The version of [`SCHEMA`], also in the file's header. No release wrote an earlier one.
 pub const SCHEMA_VERSION: i64 = 5;
 
-/// Everything that a new file gets.
+/// The tables and indices of a new file.
 pub const SCHEMA: &str = "
 CREATE TABLE runs (
     number      INTEGER PRIMARY KEY AUTOINCREMENT, -- 17 is run r17; never given twice
@@ -151,13 +150,13 @@ CREATE TABLE planned_runs ( -- of campaigns, each by what it measures
 CREATE INDEX planned_runs_by_campaign ON planned_runs (campaign, number);
 ";
 
-/// Now, in seconds since 1970.
+/// The current time, in seconds since 1970.
 pub const NOW_S: &str = "unixepoch()";
 
-/// How many tables, indices and the like the file has.
+/// Counts the tables, indices and the like in the file.
 pub const COUNT_OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
 
-/// A run, as it begins.
+/// Inserts a run at its beginning.
 pub const INSERT_RUN: &str = "
 INSERT INTO runs (suite, plan, seed, ns_per_insn, subject, kernel, boot, bench, machine,
     punctual, image_sha256, request, state, error, started, console, uid, owner_pid, owner_start,
@@ -167,48 +166,48 @@ VALUES (:suite, :plan, :seed, :ns_per_insn, :subject, :kernel, :boot, :bench, :m
     :owner_start, :owner_boot, :owner_host, :key)
 RETURNING number";
 
-/// The checksum of a run's row.
+/// Sets the checksum of a run's row.
 pub const SEAL_RUN: &str = "UPDATE runs SET crc = :crc WHERE number = :run";
 
-/// What the load of a step did.
+/// Inserts the work that the load of a step did.
 pub const INSERT_STEP: &str = "
 INSERT INTO steps (run, step, probe, load, crc, body)
 VALUES (:run, :step, :probe, :load, :crc, :body)";
 
-/// What the target read back.
+/// Sets the facts that the target read back.
 pub const UPDATE_PROVENANCE: &str = "
 UPDATE runs SET provenance = :provenance WHERE number = :run";
 
-/// What a probe had measured so far.
+/// Deletes a probe's interim result.
 pub const DELETE_RECORDING: &str = "
 DELETE FROM recordings WHERE run = :run AND step = :step AND probe = :probe AND load = :load
     AND variant = :variant AND repetition = :repetition";
 
-/// What a probe delivered.
+/// Inserts a probe's recording.
 pub const INSERT_RECORDING: &str = "
 INSERT INTO recordings (run, step, probe, load, variant, repetition, count, min_ns, mean_ns,
     max_ns, missed, overflow, crc, body)
 VALUES (:run, :step, :probe, :load, :variant, :repetition, :count, :min_ns, :mean_ns,
     :max_ns, :missed, :overflow, :crc, :body)";
 
-/// What could not be measured.
+/// Inserts a measurement that was not possible.
 pub const INSERT_UNSUPPORTED: &str = "
 INSERT INTO unsupported (run, step, probe, load, reason, crc, body)
 VALUES (:run, :step, :probe, :load, :reason, :crc, :body)";
 
-/// How a run ended.
+/// Sets the end of a run.
 pub const END_RUN: &str = "
 UPDATE runs SET state = :state, error = :error, finished = :finished,
     console = :console, digest = :digest
 WHERE number = :run";
 
-/// Whether there is a run of that number.
+/// Finds the run with a number.
 pub const SELECT_NUMBER: &str = "SELECT number FROM runs WHERE number = :run";
 
-/// Which runs there are.
+/// Finds the numbers of all runs.
 pub const SELECT_NUMBERS: &str = "SELECT number FROM runs ORDER BY number";
 
-/// What the list says of each run. Conditions and an order follow.
+/// Finds the summary of each run for the list. Conditions and an order follow.
 pub const SELECT_SUMMARIES: &str = "
 SELECT number, suite, seed, subject, kernel, boot, bench, state, started, finished, digest,
     owner_pid, owner_start, owner_boot, owner_host,
@@ -217,46 +216,46 @@ SELECT number, suite, seed, subject, kernel, boot, bench, state, started, finish
     (SELECT count(*) FROM recordings WHERE run = runs.number) AS recordings
 FROM runs";
 
-/// The finished run, newest first, that measured the very same.
+/// Finds the newest finished run that measured the very same.
 pub const SELECT_EQUAL: &str = "
 SELECT number FROM runs WHERE key = :key AND state = 'finished' AND digest IS NOT NULL
 ORDER BY number DESC LIMIT 1";
 
-/// The runs that measure the very same, or did before their owner died.
+/// Finds the runs that measure the very same, or did so before their owner died.
 pub const SELECT_RUNNING_EQUAL: &str = "
 SELECT number FROM runs WHERE key = :key AND state = 'running' ORDER BY number";
 
-/// The runs that may be the very same one: whether they are, the rest of them tells.
+/// Finds the runs that may be the very same; the rest of their content decides.
 pub const SELECT_ALIKE: &str = "
 SELECT number FROM runs
 WHERE seed = :seed AND suite = :suite AND subject = :subject AND started = :started
 ORDER BY number";
 
-/// A run's row alone.
+/// Finds a run's row alone.
 pub const SELECT_ROW: &str = "SELECT * FROM runs WHERE number = :run";
 
-/// A run but for what its probes delivered.
+/// Finds a run without its probes' recordings.
 pub const SELECT_RUN: &str = "
 SELECT runs.*, EXISTS (SELECT 1 FROM owners WHERE boot = owner_boot AND pid = owner_pid
     AND start = owner_start AND seen > unixepoch() - 60) AS owner_seen
 FROM runs WHERE number = :run";
 
-/// Whether a run is being written, and by whom.
+/// Finds the state and the owner of a run.
 pub const SELECT_OWNER: &str = "
 SELECT number, state, owner_pid, owner_start, owner_boot, owner_host,
     EXISTS (SELECT 1 FROM owners WHERE boot = owner_boot AND pid = owner_pid
         AND start = owner_start AND seen > unixepoch() - 60) AS owner_seen
 FROM runs WHERE number = :run";
 
-/// A process that writes runs still does.
+/// Notes that a process that writes runs is still alive.
 pub const SEE_OWNER: &str = "
 INSERT INTO owners (pid, start, boot, seen) VALUES (:pid, :start, :boot, unixepoch())
 ON CONFLICT (boot, pid, start) DO UPDATE SET seen = excluded.seen";
 
-/// Processes that have ended days ago.
+/// Deletes processes that have not been seen for ten days.
 pub const FORGET_OWNERS: &str = "DELETE FROM owners WHERE seen < unixepoch() - 864000";
 
-/// On a server: the last transaction of each process that writes.
+/// The table, on a server, of the last transaction of each process that writes.
 pub const COMMITS: &str = "
 CREATE TABLE commits (
     writer TEXT PRIMARY KEY,
@@ -265,16 +264,16 @@ CREATE TABLE commits (
 ) STRICT;
 ";
 
-/// Begins a transaction; changes nothing where it was committed before.
+/// Begins a transaction; changes nothing if it was committed before.
 pub const COMMIT_ONCE: &str = "
 INSERT INTO commits (writer, number, at) VALUES (:writer, :number, unixepoch())
 ON CONFLICT (writer) DO UPDATE SET number = excluded.number, at = excluded.at
     WHERE commits.number < excluded.number";
 
-/// Writers that have written nothing for days.
+/// Deletes writers that have written nothing for ten days.
 pub const FORGET_COMMITS: &str = "DELETE FROM commits WHERE at < unixepoch() - 864000";
 
-/// How many bytes the parts of a run take.
+/// Counts the bytes that the parts of a run take.
 pub const SELECT_WEIGHT: &str = "
 SELECT CAST(
     (SELECT coalesce(sum(length(body)), 0) FROM recordings WHERE run = :run)
@@ -283,34 +282,34 @@ SELECT CAST(
     + (SELECT length(console) + length(plan) FROM runs WHERE number = :run)
     AS BIGINT) AS bytes";
 
-/// A run's recordings, in the order in which they came.
+/// Finds a run's recordings, in the order in which they came.
 pub const SELECT_RECORDINGS: &str = "
 SELECT probe, load, variant, crc, body FROM recordings WHERE run = :run ORDER BY number";
 
-/// A run's steps, in their order.
+/// Finds a run's steps, in their order.
 pub const SELECT_STEPS: &str = "
 SELECT step, probe, load, crc, body FROM steps WHERE run = :run ORDER BY number";
 
-/// What a run could not measure, in the order in which it was said.
+/// Finds what a run could not measure, in the order in which it was reported.
 pub const SELECT_UNSUPPORTED: &str = "
 SELECT step, probe, load, crc, body FROM unsupported WHERE run = :run ORDER BY number";
 
-/// The run of that identity.
+/// Finds the run with an identity.
 pub const SELECT_BY_UID: &str = "SELECT number FROM runs WHERE uid = :uid";
 
-/// Why samples of a run were late.
+/// Inserts an explanation of late samples of a run.
 pub const INSERT_STORY: &str = "
 INSERT INTO stories (run, made, told, crc, body) VALUES (:run, :made, :told, :crc, :body)";
 
-/// A run's stories, in the order in which they were told.
+/// Finds a run's stories, in the order in which they were told.
 pub const SELECT_STORIES: &str = "
 SELECT made, told, crc, body FROM stories WHERE run = :run ORDER BY number";
 
-/// In a file: the last number that a run got.
+/// Finds the last number that a run got, in a file.
 pub const SELECT_LAST: &str = "
 SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'runs'";
 
-/// On a server: takes the next numbers until one is reached, so that nobody else gets them.
+/// Takes the next numbers on a server until one is reached, so that nobody else gets them.
 pub const TAKE_NUMBERS: &str = "
 SELECT max(nextval(name)) AS last FROM (
     SELECT name, generate_series(1, greatest(1, :wanted - last)) FROM (
@@ -319,52 +318,53 @@ SELECT max(nextval(name)) AS last FROM (
     ) AS used
 ) AS taken";
 
-/// A run; what belongs to it goes with it.
+/// Deletes a run with everything that belongs to it.
 pub const DELETE_RUN: &str = "DELETE FROM runs WHERE number = :run";
 
-/// A run of a baseline.
+/// Inserts a run of a baseline.
 pub const INSERT_BASELINE: &str = "INSERT INTO baselines (name, run) VALUES (:name, :run)";
 
-/// All runs of all baselines, each baseline's in the order in which they were named.
+/// Finds all runs of all baselines, each baseline's in the order in which they were named.
 pub const SELECT_BASELINES: &str = "SELECT name, run FROM baselines ORDER BY name, number";
 
-/// The baselines that hold a run.
+/// Finds the baselines that hold a run.
 pub const SELECT_BASELINES_OF: &str = "SELECT name FROM baselines WHERE run = :run ORDER BY name";
 
-/// A baseline; its runs stay.
+/// Deletes a baseline; its runs stay.
 pub const DELETE_BASELINE: &str = "DELETE FROM baselines WHERE name = :name";
 
-/// A campaign, as it begins.
+/// Inserts a campaign at its beginning.
 pub const INSERT_CAMPAIGN: &str = "
 INSERT INTO campaigns (name, begun, owner_pid, owner_start, owner_boot, owner_host, crc, body)
 VALUES (:name, :begun, :owner_pid, :owner_start, :owner_boot, :owner_host, :crc, :body)
 RETURNING number";
 
-/// A campaign that asks for the same, and was begun before.
+/// Finds campaigns with this name and checksum that were begun before, newest first.
 pub const SELECT_CAMPAIGN_LIKE: &str = "
 SELECT number, body FROM campaigns WHERE name = :name AND crc = :crc ORDER BY number DESC";
 
-/// A campaign goes on.
+/// Takes a campaign up again.
 pub const TAKE_UP_CAMPAIGN: &str = "
 UPDATE campaigns SET ended = NULL, told = '', owner_pid = :owner_pid, owner_start = :owner_start,
     owner_boot = :owner_boot, owner_host = :owner_host
 WHERE number = :campaign";
 
-/// A campaign's runs are asked for anew: another version of Punctual has others.
+/// Deletes a campaign's planned runs before they are planned anew: another version of Punctual has
+/// others.
 pub const DELETE_PLANNED: &str = "DELETE FROM planned_runs WHERE campaign = :campaign";
 
-/// A run of a campaign.
+/// Inserts a planned run of a campaign.
 pub const INSERT_PLANNED: &str = "
 INSERT INTO planned_runs (campaign, setting, subject, seed, key)
 VALUES (:campaign, :setting, :subject, :seed, :key)";
 
-/// How a campaign ended, unless another process has taken it up.
+/// Sets the end of a campaign, unless another process has taken it up.
 pub const END_CAMPAIGN: &str = "
 UPDATE campaigns SET ended = :ended, told = :told
 WHERE number = :campaign AND owner_pid = :owner_pid AND owner_start = :owner_start
     AND owner_boot = :owner_boot";
 
-/// What the list says of each campaign. Conditions and an order follow.
+/// Finds the summary of each campaign for the list. Conditions and an order follow.
 pub const SELECT_CAMPAIGNS: &str = "
 SELECT number, name, begun, ended, told, crc, body, owner_pid, owner_start, owner_boot,
     owner_host, EXISTS (SELECT 1 FROM owners WHERE boot = owner_boot AND pid = owner_pid
@@ -375,7 +375,7 @@ SELECT number, name, begun, ended, told, crc, body, owner_pid, owner_start, owne
     )) AS finished
 FROM campaigns";
 
-/// The runs of a campaign that were begun, in its order.
+/// Finds the runs of a campaign that were begun, in its order.
 pub const SELECT_PLANNED: &str = "
 SELECT planned_runs.setting, planned_runs.subject, planned_runs.seed AS planned_seed, runs.number, runs.state,
     runs.digest, runs.owner_pid, runs.owner_start, runs.owner_boot, runs.owner_host,
@@ -384,12 +384,12 @@ SELECT planned_runs.setting, planned_runs.subject, planned_runs.seed AS planned_
 FROM planned_runs JOIN runs ON runs.key = planned_runs.key
 WHERE campaign = :campaign ORDER BY planned_runs.number, runs.number";
 
-/// A campaign's row alone.
+/// Finds a campaign's row alone.
 pub const SELECT_CAMPAIGN_ROW: &str = "SELECT * FROM campaigns WHERE number = :campaign";
 
-/// The campaign that was begun last.
+/// Finds the campaign that was begun last.
 pub const SELECT_LAST_CAMPAIGN: &str = "SELECT max(number) AS number FROM campaigns";
 
-/// The rows of the runs that a campaign asks for.
+/// Finds the rows of the runs that a campaign asks for.
 pub const SELECT_PLANNED_ROWS: &str = "
 SELECT * FROM planned_runs WHERE campaign = :campaign ORDER BY number";

@@ -8,18 +8,18 @@ use crate::database::Transaction;
 use crate::error::Fault;
 use crate::{body, rows, sql};
 
-/// Why samples of a run were late, as it was told.
+/// An explanation of late samples of a run, as it was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
-    /// When it was told, RFC 3339, UTC.
+    /// The time at which it was told, RFC 3339, UTC.
     pub made: String,
-    /// For people.
+    /// The text for people.
     pub told: String,
-    /// For programs: JSON.
+    /// The JSON for programs.
     pub json: String,
 }
 
-/// Stores a story, unless the run has the very same.
+/// Stores a story, unless the run already has the very same.
 pub fn add(transaction: &Transaction, run: i64, story: &Story) -> Result<(), Fault> {
     if all(transaction, run)?
         .iter()

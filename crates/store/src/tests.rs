@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a user relies on: what went in comes out, whatever happens in between.
+//! Tests of what a user relies on: data that went in comes out, whatever happens in between.
 
 mod baselines;
 mod campaigns;
@@ -23,7 +23,7 @@ use super::*;
 const STARTED: &str = "2026-01-01T00:00:00Z";
 const FINISHED: &str = "2026-01-01T00:01:00Z";
 
-/// A directory that goes away by itself, and a file in it that is not there yet.
+/// A temporary directory, and the path of a file in it that does not exist yet.
 fn scratch() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("runs.db");
@@ -47,7 +47,7 @@ fn connection(store: &Store) -> MutexGuard<'_, Connection> {
     }
 }
 
-/// A run as it is when it begins.
+/// A run at its beginning.
 fn begun() -> Run {
     Run {
         id: String::new(),
@@ -93,7 +93,7 @@ fn provenance() -> Provenance {
     }
 }
 
-/// A recording with something in each of its fields; no two variants measured the same.
+/// A recording with a value in each field; no two variants measured the same.
 fn recording(variant: &str) -> Recording {
     let own = i64::from(crc32fast::hash(variant.as_bytes()));
     let mut recorder = Recorder::new(40);
@@ -531,7 +531,7 @@ fn runs_are_kept_where_xdg_says() {
     assert_eq!(resolve(None, None), None);
 }
 
-/// What follows a run that begins in a store whose file is then treated so.
+/// A store with a run that has begun, whose file is then treated in this way.
 fn after(treat: impl Fn(&std::path::Path)) -> (TempDir, Store, String) {
     let (directory, store) = fresh();
     let id = store.begin(&begun()).unwrap();
@@ -588,7 +588,7 @@ fn a_runs_weight_grows_with_its_samples_and_is_known_without_loading_it() {
     ));
 }
 
-/// A run that another program has measured, as its file is imported.
+/// A run measured by another program, as its file is imported.
 fn imported(subject: &str, sha256: &str, largest: i64) -> Run {
     let mut counted = Recorder::new(0);
     counted.record(Nanos(0), Nanos(largest));

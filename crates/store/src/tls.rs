@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Encrypted connections. `sslmode=require` also has the server prove who it is, by the roots
-//! that this machine trusts or those in the file that `PGSSLROOTCERT` names; without it, a
-//! connection is encrypted where the server offers that, and nothing is proved, as with `psql`.
+//! Encrypted connections. With `sslmode=require` the server must also prove its identity, by the
+//! roots that this machine trusts or those in the file that `PGSSLROOTCERT` names. Without it, a
+//! connection is encrypted if the server offers that, and nothing is proved, as with `psql`.
 
 use std::env;
 use std::io;
@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What makes connections encrypted.
+/// Makes the connector for encrypted connections.
 pub fn connector(mode: SslMode) -> io::Result<MakeRustlsConnect> {
     let provider = Arc::new(ring::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -48,7 +48,7 @@ fn roots() -> io::Result<RootCertStore> {
     Ok(roots)
 }
 
-/// Takes any certificate for that of the server.
+/// Accepts any certificate as that of the server.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

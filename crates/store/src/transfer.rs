@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs from one store into another: each once, however often it is tried and whoever else
+//! Copies runs from one store into another: each once, however often it is tried and whoever else
 //! tries it, because a run has the same `uid` in all stores.
 
 use punctual_model::run::State;
@@ -10,21 +10,21 @@ use crate::database::{Kind, Transaction};
 use crate::error::{Fault, StoreError};
 use crate::{CampaignSummary, Store, baselines, campaigns, rows, sql};
 
-/// What became of a run, or of a baseline, that was to be copied.
+/// The result of copying a run, a baseline or a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transferred {
     /// The run is now in the other store, too.
     Copied {
-        /// Its id where it comes from.
+        /// Its id in the store it comes from.
         from: String,
-        /// Its id there. It keeps its id where that store has never given it.
+        /// Its id in the other store. It keeps its id if that store has never given it.
         to: String,
     },
     /// The run was there already.
     Known {
-        /// Its id where it comes from.
+        /// Its id in the store it comes from.
         from: String,
-        /// Its id there.
+        /// Its id in the other store.
         to: String,
     },
     /// The run is being written, and is left out.
@@ -42,7 +42,7 @@ pub enum Transferred {
         /// Its name.
         name: String,
     },
-    /// A process is at the campaign, which is left out.
+    /// A process is working on the campaign, which is left out.
     CampaignUnderWay {
         /// Its name.
         name: String,
@@ -57,13 +57,13 @@ pub enum Transferred {
 /// A row as it is stored: the names of its columns, and their values.
 pub type Cells = Vec<(String, Value)>;
 
-/// What belongs to a run, in tables with its number.
+/// The tables with the parts of a run, by its number.
 const PARTS: &[&str] = &["steps", "recordings", "unsupported", "stories"];
 
 impl Store {
-    /// Copies all runs into another store, oldest first, and then baselines and campaigns; calls `each` after
-    /// each of them. Each run is one transaction there: whatever ends the copying, it can be
-    /// begun again.
+    /// Copies all runs into another store, oldest first, and then baselines and campaigns; calls
+    /// `each` after each of them. Each run is one transaction there, so copying that was cut short
+    /// can be begun again.
     pub fn copy_into(
         &self,
         to: &Self,
@@ -86,7 +86,7 @@ impl Store {
         Ok(())
     }
 
-    /// `None` where the run was removed meanwhile.
+    /// Copies a run; returns `None` if the run was removed meanwhile.
     fn copy_run(&self, number: i64, to: &Self) -> Result<Option<Transferred>, StoreError> {
         let from = rows::id_of(number);
         let known = self.transact(Kind::Read, |transaction| {
@@ -192,8 +192,8 @@ impl Store {
     }
 }
 
-/// Copies a run's row, and what belongs to it, from here to there, unless it is there; returns
-/// whether it was not, and its number there.
+/// Copies a run's row, and everything that belongs to it, unless the other store has the run.
+/// Returns true if it was copied, and its number there.
 fn insert(
     here: &Transaction,
     number: i64,
@@ -223,7 +223,7 @@ fn insert(
     Ok((true, new))
 }
 
-/// Inserts a row, with another value in one column. Numbers of parts are given anew.
+/// Inserts a row, with another value in one column. Parts get new numbers.
 pub fn insert_row(
     transaction: &Transaction,
     table: &str,
@@ -260,7 +260,7 @@ fn number_by_uid(transaction: &Transaction, uid: &str) -> Result<Option<i64>, Fa
     transaction.first(sql::SELECT_BY_UID, with_uid, |row| row.get("number"))
 }
 
-/// A text of a row; empty where there is none.
+/// The text in a column of a row; empty if there is none.
 fn text(row: &Cells, column: &str) -> String {
     let cell = row.iter().find(|(name, _)| name == column);
     match cell {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is an architecture's own: its markers, and which of its accesses to memory QEMU tells
+//! Properties of each architecture: its markers, and the accesses to memory that QEMU reports
 //! reliably.
 
 mod aarch64;
@@ -16,10 +16,10 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// All of them.
+    /// All architectures.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// As the kernel and QEMU call it.
+    /// Returns its name, as the kernel and QEMU use it.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -27,12 +27,12 @@ impl Arch {
         }
     }
 
-    /// The one of this name.
+    /// Returns the architecture with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|arch| arch.name() == name)
     }
 
-    /// The number of the marker that an instruction is, if it has the form of one.
+    /// Returns the number of the marker that an instruction is, if it has the form of one.
     pub(crate) fn marked(self, code: &[u8]) -> Option<u8> {
         match self {
             Self::X86_64 => x86_64::marked(code),
@@ -40,8 +40,8 @@ impl Arch {
         }
     }
 
-    /// Whether an instruction's accesses to memory can be told; `stores` where those that only
-    /// store a constant are of interest, too.
+    /// Returns true if an instruction's accesses to memory can be reported. `stores` is true if
+    /// those that only store a constant are of interest, too.
     pub(crate) fn is_told(self, code: &[u8], stores: bool) -> bool {
         match self {
             Self::X86_64 => x86_64::is_move(code) || stores && x86_64::is_store(code),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace file: a magic number, then pieces that begin with a [`tag`]. Most of them
-//! consist of words, each of which is one thing that happened, in eight bytes.
+//! consist of words, each of which is one event, in eight bytes.
 //!
 //! ```text
 //! 63    56 55                24 23             0
@@ -10,38 +10,38 @@
 //! | 3     | 0                 | CPU            |  a CPU gets its turn
 //! ```
 //!
-//! Memory and markers come before the block that they belong to. What follows a turn is that
-//! CPU's, up to the next; where there is one CPU only there are no turns.
+//! Memory accesses and markers come before the block that they belong to. Words after a turn are
+//! that CPU's, up to the next turn; with only one CPU, there are no turns.
 
 /// The first bytes of a trace.
 pub(crate) const MAGIC: &[u8; 8] = b"PNCTRC1\n";
 
-/// Tags of what a trace consists of.
+/// Tags of the pieces of a trace.
 pub(crate) mod tag {
     pub const BLOCK: u8 = b'B';
     pub const WINDOW: u8 = b'W';
-    /// The window that follows is one of this CPU's.
+    /// The window that follows belongs to this CPU.
     pub const OF_CPU: u8 = b'C';
     pub const WORDS: u8 = b'X';
     pub const WHOLE: u8 = b'R';
     pub const END: u8 = b'E';
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// A block ran.
     Ran {
         /// Its number.
         block: u32,
-        /// How many of its instructions were begun, at most 2^24 - 1.
+        /// The number of its instructions that were begun, at most 2^24 - 1.
         instructions: u32,
     },
     /// An instruction of the block that follows accessed memory.
     Memory {
-        /// Which instruction of the block, from 0.
+        /// The number of the instruction in the block, from 0.
         insn: u8,
-        /// Where.
+        /// The address.
         address: u64,
     },
     /// A marker was reached.
@@ -59,7 +59,7 @@ const TURN: u64 = 3;
 const INSTRUCTIONS_MAX: u32 = 0xff_ffff;
 
 impl Word {
-    /// So many instructions of a block ran; nothing where there is no room for the number.
+    /// Creates the word for a block that ran; `None` if there is no room for the number.
     pub fn ran(block: u32, instructions: u64) -> Option<Self> {
         let instructions = u32::try_from(instructions).ok();
         let instructions = instructions.filter(|count| *count <= INSTRUCTIONS_MAX)?;
@@ -69,7 +69,7 @@ impl Word {
         })
     }
 
-    /// As it is written.
+    /// Encodes the word for writing.
     pub fn encode(self) -> u64 {
         match self {
             Self::Ran {
@@ -84,7 +84,7 @@ impl Word {
         }
     }
 
-    /// As it was read; nothing where it is no word.
+    /// Decodes a word that was read; `None` if it is none.
     pub fn decode(word: u64) -> Option<Self> {
         match word >> 56 {
             RAN => Some(Self::Ran {

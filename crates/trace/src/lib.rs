@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the scope's plugin is told and what it writes.
+//! The orders to the scope's plugin, and the trace that it writes.
 //!
-//! The plugin itself has the calls from and to QEMU, and nothing else: what it does with
-//! them is the [`Watcher`] here, ordinary code that needs no QEMU. The scope reads what it
-//! wrote with a [`Reader`].
+//! The plugin itself has the calls from and to QEMU, and nothing else. It hands them to
+//! the [`Watcher`] here, ordinary code that needs no QEMU. The scope reads the trace
+//! with a [`Reader`].
 #![forbid(unsafe_code)]
 
 mod arch;

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the plugin is told: which windows to watch, and where to write.
+//! Orders to the plugin: the windows to watch, and the place to write to.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::arch::Arch;
 
-/// A sample whose making is watched: from where it is armed to where it is taken.
+/// A sample whose making is watched: from the point where it is armed until it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {
     /// The step's number in the plan, from 0.
     pub step: u32,
-    /// Its number among those of this step, from 0.
+    /// The sample's number among those of this step, from 0.
     pub index: u64,
-    /// The CPU whose samples alone are counted, where each of several takes its own; none: those
-    /// of all CPUs are.
+    /// The only CPU whose samples are counted, if several CPUs each take their own; `None` if those
+    /// of all CPUs are counted.
     pub cpu: Option<u32>,
 }
 
-/// All that the plugin is told.
+/// All orders to the plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// The file, or the pipe, that the trace is written to.
+    /// The file, or the pipe, to which the trace is written.
     pub trace: PathBuf,
-    /// How many words of a window are kept at most: the last ones.
+    /// The most words of a window that are kept: the last ones.
     pub ring: usize,
-    /// What is watched, in the order of time.
+    /// The windows to watch, in order of time.
     pub windows: Vec<Window>,
-    /// Everything is watched, from the first step to the end.
+    /// True if everything is watched, from the first step to the end.
     pub everything: bool,
-    /// Code whose accesses to memory are written too: from, and up to.
+    /// Ranges of code whose accesses to memory are written too: start and end, exclusive.
     pub memory: Vec<(u64, u64)>,
-    /// How many virtual CPUs take turns, where there is more than one.
+    /// The number of virtual CPUs that take turns, if there are several.
     pub cpus: Option<u32>,
-    /// Whose instructions the guest executes.
+    /// The architecture of the guest.
     pub arch: Arch,
 }
 
 impl Orders {
-    /// As text, one order to a line.
+    /// Returns the orders as text, one to a line.
     pub fn to_text(&self) -> String {
         let (trace, ring, arch) = (self.trace.display(), self.ring, self.arch.name());
         let mut text = format!("trace {trace}\nring {ring}\narch {arch}\n");
@@ -58,7 +58,7 @@ impl Orders {
         text
     }
 
-    /// What [`Self::to_text`] wrote; an error names the line.
+    /// Parses the text from [`Self::to_text`]; an error names the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut orders = Self::default();
         for line in text.lines() {

@@ -9,16 +9,16 @@ use crate::orders::Window;
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Insn {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// A run of instructions that are entered at the first only.
+/// A run of instructions that is entered only at the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its number in the trace: the first has 0, each new one the next.
+    /// Its number in the trace: the first block has 0, each new one the next.
     pub number: u32,
     /// Its instructions.
     pub insns: Vec<Insn>,
@@ -29,27 +29,27 @@ pub struct Block {
 pub enum Item {
     /// A block that was not known before.
     Block(Block),
-    /// The window that the words which follow belong to.
+    /// The window to which the following words belong.
     Window {
-        /// Which.
+        /// The window.
         window: Window,
-        /// How many words at its beginning are lost.
+        /// The number of words lost at its beginning.
         lost: u64,
     },
-    /// What happened.
+    /// Events.
     Words(Vec<Word>),
-    /// These blocks ran, each as a whole.
+    /// The blocks that ran, each as a whole.
     Whole(Vec<u32>),
     /// The plan was carried out.
     End,
 }
 
-/// Why a trace cannot be read.
+/// The reason why a trace cannot be read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It cannot be read at all.
+    /// The trace cannot be read at all.
     Io(io::Error),
-    /// It is no trace, or a damaged one.
+    /// The text is no trace, or a damaged one.
     Damaged(&'static str),
 }
 
@@ -77,12 +77,12 @@ impl From<io::Error> for ReadError {
 pub struct Reader<R> {
     from: R,
     blocks: u32,
-    /// The bytes of a piece on their way: one place for all of them.
+    /// The bytes of the current piece: one buffer for all pieces.
     bytes: Vec<u8>,
 }
 
 impl<R: Read> Reader<R> {
-    /// Begins to read; an error where it is no trace.
+    /// Begins to read; returns an error if it is not a trace.
     pub fn new(mut from: R) -> Result<Self, ReadError> {
         let mut magic = [0; MAGIC.len()];
         from.read_exact(&mut magic)?;
@@ -97,7 +97,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub fn next_item(&mut self) -> Result<Option<Item>, ReadError> {
         let mut tag = [0];
         if self.from.read(&mut tag)? == 0 {
@@ -171,7 +171,7 @@ impl<R: Read> Reader<R> {
         Ok(blocks)
     }
 
-    /// Reads so many bytes.
+    /// Reads the given number of bytes.
     fn fill(&mut self, count: usize) -> Result<(), ReadError> {
         self.bytes.resize(count, 0);
         Ok(self.from.read_exact(&mut self.bytes)?)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the plugin does: follows the markers, and writes down what runs in a window.
+//! The plugin's work: it follows the markers, and records what runs in a window.
 //!
-//! Where several CPUs take turns everything is instrumented from the begin on: to translate
-//! anew would end the turn of the CPU at hand, and so change what is watched.
+//! If several CPUs take turns, everything is instrumented from the start: translating anew would
+//! end the current CPU's turn, and so change what is watched.
 
 mod tape;
 
@@ -15,39 +15,39 @@ use crate::orders::{Orders, Window};
 
 use tape::Tape;
 
-/// Words that are gathered before they are written, where everything is watched.
+/// The number of words that are gathered before they are written, if everything is watched.
 const PIECE: usize = 8192;
 
-/// How the blocks that are translated from now on are to be instrumented.
+/// A change in how blocks are instrumented that are translated from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// As before.
+    /// No change.
     None,
-    /// Anew: translate everything again.
+    /// Translate everything again.
     Anew,
 }
 
-/// How a block is to be instrumented, beside its markers.
+/// The instrumentation of a block, besides its markers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instrument {
-    /// Its number: to be told each time it begins, each of its instructions being counted.
+    /// Its number, which is reported each time it begins, with each of its instructions counted.
     pub block: u32,
-    /// Which of its instructions' accesses to memory are to be told.
+    /// The instructions whose accesses to memory are reported.
     pub memory: Vec<u8>,
 }
 
-/// Follows the markers, and writes down what runs in a window.
+/// Follows the markers, and records what runs in a window.
 pub struct Watcher {
     orders: Orders,
     out: Box<dyn Write + Send>,
     failed: Option<io::Error>,
     blocks: HashMap<Box<[u8]>, u32>,
-    /// New blocks, to be written before the next window: QEMU may be ended behind that.
+    /// New blocks, to be written before the next window: QEMU may be ended after that.
     told: Vec<u8>,
-    /// How many instructions each block has.
+    /// The number of instructions in each block.
     lengths: Vec<u64>,
     tapes: Vec<Tape>,
-    /// Blocks that ran as a whole, where everything is watched.
+    /// Blocks that ran as a whole, if everything is watched.
     whole: Vec<u32>,
     /// The CPU that has the turn.
     cpu: u32,
@@ -58,7 +58,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// A watcher that writes to `out`.
+    /// Creates a watcher that writes to `out`.
     pub fn new(orders: Orders, out: Box<dyn Write + Send>) -> Self {
         let mut watcher = Self {
             watching: orders.everything || orders.cpus.is_some(),
@@ -80,8 +80,8 @@ impl Watcher {
         watcher
     }
 
-    /// Takes note of a block that is translated; says how it is to be instrumented, if at
-    /// all. A block that does not fit into a trace ends it.
+    /// Notes a block that is translated, and returns its instrumentation, if any. A block that does
+    /// not fit into a trace ends the trace.
     pub fn translated(&mut self, insns: &[(u64, &[u8])]) -> Option<Instrument> {
         if !self.watching {
             return None;
@@ -103,13 +103,13 @@ impl Watcher {
         Some(Instrument { block, memory })
     }
 
-    /// Writes down the blocks that are new.
+    /// Writes the new blocks.
     fn write_blocks(&mut self) {
         let told = std::mem::take(&mut self.told);
         self.write(&told);
     }
 
-    /// The block's number; a new one is told. None where it does not fit.
+    /// Returns the block's number, after noting a new block. `None` if it does not fit.
     fn number(&mut self, insns: &[(u64, &[u8])]) -> Option<u32> {
         let Some(bytes) = block(insns) else {
             self.fail("a block is longer than any that QEMU makes");
@@ -133,7 +133,7 @@ impl Watcher {
         Some(number)
     }
 
-    /// A block begins on a CPU; `count` instructions have run before, on all CPUs.
+    /// Notes that a block begins on a CPU; `count` instructions have run before, on all CPUs.
     #[inline]
     pub fn begins(&mut self, cpu: u32, block: u32, count: u64) {
         if !self.listens() {
@@ -157,8 +157,8 @@ impl Watcher {
         self.current = Some((block, count));
     }
 
-    /// Whether anything is written down of what runs now. Which of several CPUs it runs on is
-    /// not known before all of them are up: that is when the first step begins.
+    /// Returns true if anything that runs now is recorded. Which of several CPUs it runs on is not
+    /// known before all of them are up: that is when the first step begins.
     #[inline]
     pub fn listens(&self) -> bool {
         if self.orders.everything {
@@ -167,17 +167,17 @@ impl Watcher {
         self.is_open()
     }
 
-    /// Whether a window is open.
+    /// Returns true if a window is open.
     fn is_open(&self) -> bool {
         self.tapes.iter().any(Tape::is_open)
     }
 
-    /// An instruction of the running block accesses memory.
+    /// Notes that an instruction of the running block accesses memory.
     pub fn accesses(&mut self, insn: u8, address: u64) {
         self.push(Word::Memory { insn, address });
     }
 
-    /// A marker is reached on a CPU; `count` instructions have run before, on all CPUs.
+    /// Notes that a marker is reached on a CPU; `count` instructions have run before, on all CPUs.
     pub fn reaches(&mut self, cpu: u32, marker: Marker, count: u64) -> Change {
         if self.orders.everything {
             if self.step.is_none() && self.orders.cpus.is_some() {
@@ -272,7 +272,7 @@ impl Watcher {
         self.watch(near && self.watching)
     }
 
-    /// From now on blocks are told, or not.
+    /// Starts or stops the reporting of blocks.
     fn watch(&mut self, watching: bool) -> Change {
         if self.orders.cpus.is_some() || watching == self.watching {
             return Change::None;
@@ -281,7 +281,7 @@ impl Watcher {
         Change::Anew
     }
 
-    /// The running block is over.
+    /// Ends the running block.
     fn close(&mut self, count: u64) {
         let running = self.current.take();
         if let Some(word) = running.and_then(|running| self.ran(running, count)) {
@@ -289,7 +289,7 @@ impl Watcher {
         }
     }
 
-    /// What ran of a block that began at a count.
+    /// Returns the part that ran of a block that began at a count.
     fn ran(&mut self, (block, begun): (u32, u64), count: u64) -> Option<Word> {
         let word = count.checked_sub(begun).and_then(|n| Word::ran(block, n));
         if word.is_none() {
@@ -332,7 +332,7 @@ impl Watcher {
         self.write(&bytes);
     }
 
-    /// From here on nothing is written: the reader finds no end.
+    /// Stops all writing from here on: the reader finds no end.
     pub fn fail(&mut self, why: &str) {
         self.failed.get_or_insert_with(|| io::Error::other(why));
     }
@@ -350,7 +350,7 @@ impl Watcher {
     }
 }
 
-/// A block as it is written; nothing where a number in it does not fit.
+/// Encodes a block as it is written; `None` if a number in it does not fit.
 fn block(insns: &[(u64, &[u8])]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(insns.len() * 14);
     bytes.extend(u16::try_from(insns.len()).ok()?.to_le_bytes());

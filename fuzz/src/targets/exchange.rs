@@ -2,10 +2,12 @@
 //! Files of runs, which strangers have written.
 
 use std::io::{Read as _, Write as _};
+use std::sync::LazyLock;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use punctual_exchange::witness::{Seen, Statement};
 use punctual_exchange::{Exported, Reader, Writer, is_export};
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Recorder, Run, digest};
@@ -42,6 +44,52 @@ pub const EXPORT: Target = Target {
         let again: Vec<Run> = again.into_iter().map(|one| one.run).collect();
         assert!(again == runs || format!("{again:?}") == format!("{runs:?}"));
         true
+    },
+};
+
+/// A file with one run.
+static ONE_RUN: LazyLock<Vec<u8>> =
+    LazyLock::new(|| written(&[few_samples(fixtures::run("rt", 1))]));
+
+/// The lines of witnesses behind a sound file.
+pub const WITNESS: Target = Target {
+    name: "witness",
+    seeds: || {
+        let seen = Seen {
+            run: "r1".to_owned(),
+            outcome: "equal".to_owned(),
+            digest: Some("0123456789ab".to_owned()),
+            qemu: Some("7.2.22".to_owned()),
+            initramfs: None,
+        };
+        let statement = Statement::new("cafe", "2026-11-29T12:00:00Z", vec![seen]);
+        let statement = serde_json::to_string(&statement).expect("JSON");
+        let signature = "-----BEGIN SSH SIGNATURE-----\nU1NIU0lH\n-----END SSH SIGNATURE-----\n";
+        let witness = serde_json::json!({ "statement": statement, "signature": signature });
+        let line = format!("{}\n", serde_json::json!({ "witness": witness }));
+        vec![line.repeat(2).into_bytes(), line.into_bytes()]
+    },
+    run: |bytes| {
+        let mut file = ONE_RUN.clone();
+        // Each is a member of its own.
+        for line in bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            let mut member = GzEncoder::new(&mut file, Compression::fast());
+            member.write_all(line).expect("memory");
+            member.finish().expect("memory");
+        }
+        let Ok(mut reader) = Reader::new(file.as_slice()) else {
+            return false;
+        };
+        let run = reader.next_run().expect("a sound run");
+        assert!(run.is_some(), "the run is there whatever follows it");
+        if reader.next_run().is_err() {
+            return false;
+        }
+        let mut all = reader.witnesses().iter().map(|one| one.statement());
+        all.len() > 0 && all.all(|one| one.is_ok())
     },
 };
 

@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use punctual_model::{Architecture, Nanos, Run};
+use punctual_scope::FileLines;
 use punctual_scope::guest_clock::GuestClock;
 use punctual_scope::symbols::{Symbols, unpacked};
 
@@ -39,6 +40,22 @@ pub const PASTED: Target = Target {
         let told = punctual_scope::pasted::explain(&text(bytes));
         drop(punctual_report::scope::pasted::text(&told, 80));
         !told.is_empty()
+    },
+};
+
+/// A program of the user's, with its functions and lines.
+pub const LINES: Target = Target {
+    name: "lines",
+    seeds: || vec![include_bytes!("../../seeds/program-with-lines").to_vec()],
+    run: |bytes| {
+        let file = FileLines::of(bytes);
+        for address in [0, 1, u64::MAX] {
+            let _ = file.at(address);
+        }
+        // The whole of its code.
+        let told = (0x40_00b0..0x40_00c2).map(|address| file.at(address));
+        let told: Vec<_> = told.collect();
+        told.iter().any(|one| one.0.is_some()) && told.iter().any(|one| one.1.is_some())
     },
 };
 

@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! DIRECTORY/jobs/NAME/plan      a comment with the target's SHA-256, and the plan
-//!                     stream    what the target writes; locked for as long as it may
-//!                     console   what it complains of
+//!                     stream    the target's output; locked for as long as it may grow
+//!                     console   the target's error messages
 //!                     process   the supervisor, the target, the descriptor of the status page
-//!                     stop      it was asked to end
+//!                     stop      present if the job was asked to end
 //!                     ended     how the target has ended, in words
 //! ```
 //!
@@ -33,11 +33,11 @@ use rustix::process::{Pid, Signal, kill_process, setsid};
 use super::JOB;
 use crate::{shutdown, status_page};
 
-/// How long a target that is told to end at once may take to stop its loads and restore what
-/// it has changed.
+/// The time that a target which is told to end at once gets to stop its loads and to restore
+/// everything that it has changed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether a process has ended or begun.
+/// The interval of looks at whether a process has ended or begun.
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// One job.
@@ -46,7 +46,7 @@ pub struct Job {
     directory: PathBuf,
 }
 
-/// The processes of a job that runs.
+/// The processes of a running job.
 struct Processes {
     supervisor: i32,
     target: i32,
@@ -55,15 +55,15 @@ struct Processes {
 }
 
 impl Job {
-    /// The job of this name, if there is one.
+    /// Finds the job of this name, if there is one.
     pub fn find(directory: &Path, name: &str) -> Option<Self> {
         let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let directory = directory.join("jobs").join(name);
         (is_name && directory.join("plan").is_file()).then_some(Self { directory })
     }
 
-    /// The name of a job that carries out this plan: one that was begun as `name`, one of an
-    /// equal plan where that is to be taken up, or a new one.
+    /// Returns the name of a job that carries out this plan: one that was begun as `name`, one with
+    /// an equal plan if such a job is to be taken up, or a new one.
     pub fn begin(
         directory: &Path,
         name: &str,
@@ -113,8 +113,8 @@ impl Job {
         name.to_string_lossy().into_owned()
     }
 
-    /// The supervisor has the name by which one measures alone as its standard input, and the
-    /// stream as its standard output, with the lock on it.
+    /// Starts the supervisor. Its standard input is the socket that lets one measure alone, and its
+    /// standard output is the stream, with the lock on it.
     fn start(&self, plan: &str, alone: UnixListener) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let stream = File::create_new(self.directory.join("stream"))?;
@@ -134,7 +134,7 @@ impl Job {
         Ok(())
     }
 
-    /// Whether it may still write to its stream.
+    /// Returns true if the job may still write to its stream.
     pub fn is_alive(&self) -> bool {
         let Ok(stream) = File::open(self.directory.join("stream")) else {
             return false;
@@ -142,14 +142,14 @@ impl Job {
         flock(&stream, FlockOperation::NonBlockingLockShared).is_err()
     }
 
-    /// One of its files, from an offset on.
+    /// Opens one of its files, from an offset on.
     pub fn open(&self, name: &str, offset: u64) -> io::Result<File> {
         let mut file = File::open(self.directory.join(name))?;
         file.seek(SeekFrom::Start(offset))?;
         Ok(file)
     }
 
-    /// Its plan, locked; `None` where somebody else has locked it.
+    /// Opens its plan, locked; `None` if somebody else has locked it.
     pub fn lock_plan(&self) -> io::Result<Option<File>> {
         let plan = File::open(self.directory.join("plan"))?;
         match flock(&plan, FlockOperation::NonBlockingLockExclusive) {
@@ -163,7 +163,7 @@ impl Job {
         fs::read_to_string(self.directory.join("plan"))
     }
 
-    /// Its processes, if it runs.
+    /// Returns its processes, if it is running.
     fn processes(&self) -> Option<Processes> {
         let text = fs::read_to_string(self.directory.join("process")).ok()?;
         let mut numbers = text.split_whitespace().map(str::parse);
@@ -177,7 +177,7 @@ impl Job {
         self.is_alive().then_some(processes)
     }
 
-    /// How far its step is, where that can be seen.
+    /// Returns the progress of its step, if it can be seen.
     pub fn progress(&self, reader: &mut Reader) -> Option<Progress> {
         let Processes {
             supervisor,
@@ -190,8 +190,8 @@ impl Job {
         reader.read(&bytes)
     }
 
-    /// Asks it to end after its sample; however often, as a target that is asked twice ends at
-    /// once.
+    /// Asks it to end after its sample. Repeated calls ask only once, since a target that is asked
+    /// twice ends at once.
     pub fn stop(&self) {
         let marked = File::create_new(self.directory.join("stop"));
         let is_first = !marked.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
@@ -205,7 +205,7 @@ impl Job {
         }
     }
 
-    /// Has it end at once, and makes it if it does not.
+    /// Asks it to end at once, and kills it if it does not.
     pub fn end(&self) {
         // One that has finished ends by itself.
         let until = Instant::now() + 10 * MOMENT;
@@ -223,21 +223,21 @@ impl Job {
         }
     }
 
-    /// Sends a signal to its target; says whether there is one.
+    /// Sends a signal to its target; returns true if there is one.
     fn signal(&self, signal: Signal) -> bool {
         let processes = self.processes();
         let pid = processes.and_then(|processes| Pid::from_raw(processes.target));
         pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 
-    /// How it has ended, in words.
+    /// Describes how it has ended.
     pub fn ended(&self) -> String {
         let ended = fs::read_to_string(self.directory.join("ended")).ok();
         let known = ended.filter(|text| !text.is_empty());
         known.unwrap_or_else(|| "it was killed, or its machine was restarted".into())
     }
 
-    /// Nothing is left of it, nor of the directory of jobs if it was the last.
+    /// Removes all of it, and the directory of jobs if it was the last.
     pub fn remove(&self) -> io::Result<()> {
         match fs::remove_dir_all(&self.directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -251,7 +251,7 @@ impl Job {
     }
 }
 
-/// The jobs of this plan, those that run first.
+/// Returns the jobs with this plan, running ones first.
 fn equal_jobs(jobs: &Path, plan: &str) -> Vec<Job> {
     let entries = fs::read_dir(jobs).into_iter().flatten().flatten();
     let mut equal: Vec<Job> = entries
@@ -264,7 +264,7 @@ fn equal_jobs(jobs: &Path, plan: &str) -> Vec<Job> {
     equal
 }
 
-/// Carries out the job in `directory`: returns when its target has ended.
+/// Carries out the job in `directory`; returns when its target has ended.
 pub fn supervise(directory: &Path) -> io::Result<()> {
     setsid()?;
     let page = File::from(memfd_create("punctual-status", MemfdFlags::CLOEXEC)?);
@@ -300,7 +300,7 @@ fn describe(status: ExitStatus) -> String {
 mod tests {
     use super::*;
 
-    /// A job that nobody has started.
+    /// Creates a job that nobody has started.
     fn job(directory: &Path, name: &str, plan: &str) -> Job {
         let directory = directory.join("jobs").join(name);
         fs::create_dir_all(&directory).unwrap();

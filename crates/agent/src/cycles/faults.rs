@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults in the design of a real-time program, which are there whether or not a cycle was late
-//! for them, as the kernel's monitors `rtapp` define them: `Documentation/trace/rv/monitor_rtapp.rst`.
+//! Faults in the design of a real-time program, which exist whether or not they made a cycle late,
+//! as the kernel's monitors `rtapp` define them: `Documentation/trace/rv/monitor_rtapp.rst`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,30 +13,30 @@ use crate::sys::process::Pid;
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A page was not there when a cycle touched it.
+    /// A page was not present when a cycle touched it.
     PageFault,
     /// The program does not lock its memory.
     MemoryNotLocked,
     /// A cycle made a system call that may wait for others.
     BlockingCall,
-    /// A cycle slept otherwise than for its own next moment, or for a lock.
+    /// A cycle slept for something other than its own next moment or a lock.
     SleepWithin,
     /// A cycle slept for a lock whose holder inherits no priority.
     NoInheritance,
     /// A thread of lower priority woke it.
     WokenByLower,
-    /// The kernel may let its timer expire later than asked for.
+    /// The kernel may let its timer expire later than requested.
     TimerSlack,
     /// Its timer goes by a clock that can be set.
     SettableClock,
-    /// A helper has its priority, which nobody gave it.
+    /// A helper has inherited its priority, which nobody gave it.
     InheritedPriority,
-    /// A thread of real time keeps the CPU, and has no cycle.
+    /// A real-time thread keeps the CPU, and has no cycle.
     NeverWaits,
 }
 
 impl Kind {
-    /// Its name among findings.
+    /// Returns its name among findings.
     pub fn key(self) -> &'static str {
         match self {
             Self::PageFault => "fault_page",
@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// What it is, in words.
+    /// Returns its name in words.
     fn label(self) -> &'static str {
         match self {
             Self::PageFault => "page faults",
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// What to do about it.
+    /// Returns advice on what to do about it.
     fn advice(self) -> &'static str {
         match self {
             Self::PageFault => {
@@ -94,26 +94,26 @@ impl Kind {
     }
 }
 
-/// A thread that has no cycle, and that did not sleep for this long in the end, keeps the CPU.
+/// The time without sleep, at the end, after which a thread without cycles keeps the CPU.
 const KEEPS: Nanos = Nanos::from_millis(10);
 
-/// What a thread, or its program, does wrong.
+/// A fault of a thread, or of its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// In which way.
+    /// The kind of fault.
     pub kind: Kind,
-    /// How often.
+    /// The number of times that it happened.
     pub count: u64,
-    /// In which of the cycles that count it happened first, from 0; `None` where it is of no
-    /// cycle.
+    /// The number, from 0, of the counted cycle in which it first happened; `None` if it belongs to
+    /// no cycle.
     pub cycle: Option<u64>,
-    /// How long after that cycle was due.
+    /// The time from when that cycle was due to the fault.
     pub after: Nanos,
-    /// Which: system calls, threads, a time.
+    /// Details: system calls, threads, a time.
     pub which: BTreeSet<String>,
 }
 
-/// `page faults: 2, first in cycle 17: lock memory …`.
+/// Prints `page faults: 2, first in cycle 17: lock memory …`.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.label())?;
@@ -133,7 +133,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Of which happenings the kernel tells.
+/// The kinds of events that the kernel reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Page faults.
@@ -147,13 +147,13 @@ pub struct Seen {
 pub struct DesignFaults<'a> {
     events: &'a [Event],
     seen: &'a Seen,
-    /// What is known of each thread from its start on.
+    /// Faults of helpers, which are known from their threads' start on.
     helpers: Vec<Fault>,
     is_memory_locked: bool,
 }
 
 impl<'a> DesignFaults<'a> {
-    /// Looks through the events of a program, which are in the order of time.
+    /// Examines the events of a program, which are in order of time.
     pub fn of(events: &'a [Event], seen: &'a Seen) -> Self {
         let locked = events.iter().fold(0, |flags, event| flags | locks(event));
         Self {
@@ -168,7 +168,7 @@ impl<'a> DesignFaults<'a> {
         }
     }
 
-    /// What is not told, as a sentence's beginning: `page faults and system calls`.
+    /// Returns the events that are not reported, as a sentence's start: `page faults and …`.
     pub fn unseen(&self) -> Option<&'static str> {
         match (self.seen.page_faults, self.seen.calls) {
             (true, true) => None,
@@ -178,8 +178,8 @@ impl<'a> DesignFaults<'a> {
         }
     }
 
-    /// Those of the program as a whole, whose threads these were until it was asked to end, if it
-    /// was.
+    /// Returns the faults of the program as a whole, with its threads as they were until it was
+    /// asked to end, if it was.
     pub fn of_program(&self, threads: &[Thread], stopped: Option<Nanos>) -> Vec<Fault> {
         let unlocked = Fault {
             kind: Kind::MemoryNotLocked,
@@ -194,7 +194,7 @@ impl<'a> DesignFaults<'a> {
         all.chain(never_waits).collect()
     }
 
-    /// Those in these cycles of a thread.
+    /// Returns the faults in these cycles of a thread.
     pub fn of_thread(&self, thread: &Thread, cycles: &[Cycle]) -> Vec<Fault> {
         let mut found = Found {
             cycles,
@@ -257,13 +257,13 @@ impl<'a> DesignFaults<'a> {
     }
 }
 
-/// The kernel's priorities from this one on are not of real time.
+/// The first of the kernel's priorities that are not real-time.
 const NOT_REAL_TIME: i64 = 100;
 
-/// `MCL_CURRENT` and `MCL_FUTURE`: all memory, that to come included.
+/// `MCL_CURRENT` and `MCL_FUTURE`: all memory, including future memory.
 const WHOLE_MEMORY: libc::c_int = libc::MCL_CURRENT | libc::MCL_FUTURE;
 
-/// The flags by which an event locks memory.
+/// Returns the flags with which an event locks memory.
 fn locks(event: &Event) -> libc::c_int {
     match event.what {
         What::Call { number, arguments } if number == libc::SYS_mlockall => {
@@ -273,16 +273,16 @@ fn locks(event: &Event) -> libc::c_int {
     }
 }
 
-/// What a thread does in the kernel.
+/// The activity of a thread in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// Nothing that it has asked for.
+    /// Nothing that it has requested.
     Own,
-    /// It waits for a lock, or may do so, and whoever has it inherits its priority.
+    /// It waits for a lock, or may do so, and the lock's holder inherits its priority.
     InheritingLock,
     /// The same without inheritance.
     Lock,
-    /// Another call, by its name where that is known.
+    /// Another call, by its name if that is known.
     Call(Option<&'static str>),
 }
 
@@ -306,12 +306,12 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// One that happens while a cycle runs, if it does; the wait at its end is no part of it.
+    /// Adds a fault that happens while a cycle runs, if it does; the wait at its end is excluded.
     fn within(&mut self, at: Nanos, kind: Kind, which: Option<String>) {
         self.add(at, kind, which, |cycle| cycle.begin <= at && at < cycle.end);
     }
 
-    /// One that happens when a cycle is due, or while it runs.
+    /// Adds a fault that happens when a cycle is due, or while it runs.
     fn ahead(&mut self, at: Nanos, kind: Kind) {
         self.add(at, kind, None, |cycle| cycle.due <= at && at < cycle.end);
     }
@@ -339,8 +339,8 @@ impl Found<'_> {
     }
 }
 
-/// Threads and processes that begin with a real-time priority, which is that of who started them,
-/// and that nobody gives one.
+/// Returns threads and processes that begin with a real-time priority, inherited from the thread
+/// that started them, and that nobody gives a priority.
 fn helpers(events: &[Event]) -> Vec<Fault> {
     let given: BTreeSet<Pid> = events.iter().filter_map(given).collect();
     let mut started: BTreeSet<Pid> = BTreeSet::new();
@@ -371,7 +371,7 @@ fn helpers(events: &[Event]) -> Vec<Fault> {
     }]
 }
 
-/// The threads of real time that have no cycle, and have not slept for long at this moment.
+/// Returns the real-time threads that have no cycle, and have not slept for long at this moment.
 fn never_waits(threads: &[Thread], at: Nanos) -> Option<Fault> {
     let keeps = threads.iter().filter_map(|thread| {
         let awake = at - thread.awake_since?;
@@ -388,7 +388,7 @@ fn never_waits(threads: &[Thread], at: Nanos) -> Option<Fault> {
     })
 }
 
-/// Whom an event gives a policy or a priority.
+/// Returns the thread to which an event gives a policy or a priority.
 fn given(event: &Event) -> Option<Pid> {
     let What::Call { number, arguments } = event.what else {
         return None;
@@ -403,8 +403,8 @@ fn given(event: &Event) -> Option<Pid> {
     gives.contains(&number).then_some(target)
 }
 
-/// The name of a call that may wait for others (for memory, a disk, another process, or whoever
-/// reads what is printed), or take as long as it likes.
+/// Returns the name of a call that may wait for others (for memory, a disk, another process, or
+/// a reader of what is printed), or take as long as it likes.
 fn blocking(number: libc::c_long, arguments: &[i64; 3]) -> Option<&'static str> {
     let is_print = [libc::SYS_write, libc::SYS_writev].contains(&number);
     if is_print {
@@ -426,7 +426,7 @@ macro_rules! calls {
     };
 }
 
-/// Calls that may block at any time, but for those that write.
+/// Calls that may block at any time, except those that write.
 const BLOCKING: &[(libc::c_long, &str)] = calls! {
     #[cfg(target_arch = "x86_64")] SYS_open "open",
     #[cfg(target_arch = "x86_64")] SYS_fork "fork",
@@ -452,7 +452,7 @@ const BLOCKING: &[(libc::c_long, &str)] = calls! {
     #[cfg(target_pointer_width = "32")] SYS_mmap2 "mmap",
 };
 
-/// Calls that wait where they are told to, by the names that a sleep in them has.
+/// Calls that wait where they are told to, with the names for a sleep in them.
 const WAITING: &[(libc::c_long, &str)] = calls! {
     #[cfg(target_arch = "x86_64")] SYS_epoll_wait "epoll_wait",
     #[cfg(target_arch = "x86_64")] SYS_poll "poll",

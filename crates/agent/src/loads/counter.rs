@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much a worker has done, counted while it does it wherever that can be seen.
+//! The amount of a worker's work, counted while it is done wherever that can be seen.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,19 +16,19 @@ use crate::sys::process::Usage;
 /// The environment variable that names the file in which a worker counts.
 pub const COUNTER_VARIABLE: &str = "PUNCTUAL_WORK";
 
-/// Counts what one worker does.
+/// Counts the work of one worker.
 pub struct Counter {
     how: Count,
-    /// What was counted in what it printed.
+    /// The count from the worker's output.
     told: AtomicU64,
-    /// The memory in which it counts by itself.
+    /// The memory in which the worker counts by itself.
     own: Option<(File, &'static AtomicU64)>,
-    /// What the kernel had counted before it began.
+    /// The kernel's count before the worker began.
     before: u64,
 }
 
 impl Counter {
-    /// A counter that has counted nothing.
+    /// Creates a counter that has counted nothing.
     pub fn new(how: &Count) -> io::Result<Self> {
         let own = (*how == Count::Counter).then(shared_number).transpose()?;
         Ok(Self {
@@ -42,21 +42,21 @@ impl Counter {
         })
     }
 
-    /// Whether it is seen while it is done; else it is seen when a round has ended, or when
-    /// the command tells it.
+    /// Returns true if work is seen while it is done; otherwise it is seen when a round has ended,
+    /// or when the command reports it.
     pub fn is_live(&self) -> bool {
         !matches!(self.how, Count::Rounds | Count::After(_) | Count::Before(_))
     }
 
-    /// The file in which the worker is to count.
+    /// Returns the file in which the worker is to count.
     pub fn path(&self) -> Option<PathBuf> {
         let (file, _) = self.own.as_ref()?;
         let process = std::process::id();
         Some(format!("/proc/{process}/fd/{}", file.as_raw_fd()).into())
     }
 
-    /// What was counted up to now, but for what is counted when a round ends; `running` is
-    /// what the processes have done that run.
+    /// Returns the count up to now, except for what is counted when a round ends; `running` is
+    /// the usage of the processes that are running.
     pub fn amount(&self, running: Usage) -> u64 {
         match self.how {
             Count::Written => running.written,
@@ -65,13 +65,13 @@ impl Counter {
         }
     }
 
-    /// What it has told by itself up to now.
+    /// Returns the count that the worker itself has reported up to now.
     pub fn told(&self) -> u64 {
         let number = self.own.as_ref().map_or(&self.told, |(_, number)| *number);
         number.load(Ordering::SeqCst)
     }
 
-    /// Counts in a piece of what it prints; `line` is the line that was not complete yet.
+    /// Counts in a piece of its output; `line` is the last line, which was incomplete.
     pub fn feed(&self, piece: &[u8], line: &mut Vec<u8>) {
         let found = match &self.how {
             Count::Bytes => piece.len() as u64,
@@ -100,7 +100,7 @@ impl Counter {
     }
 }
 
-/// A number in memory that others can map by a path.
+/// Creates a number in memory that others can map by a path.
 fn shared_number() -> io::Result<(File, &'static AtomicU64)> {
     let file = File::from(memfd_create("punctual-work", MemfdFlags::CLOEXEC)?);
     file.set_len(8)?;
@@ -108,8 +108,8 @@ fn shared_number() -> io::Result<(File, &'static AtomicU64)> {
     Ok((file, &words[0]))
 }
 
-/// Where this process, a worker of a load, counts what it does; where none waits for that, in
-/// memory that it shares with the children that it forks.
+/// Returns the number in which this process, a worker of a load, counts its work. If nobody waits
+/// for that, it is in memory that the process shares with the children that it forks.
 pub fn own_counter() -> io::Result<&'static AtomicU64> {
     let words = match std::env::var_os(COUNTER_VARIABLE) {
         Some(path) => memory::words_of(&File::options().read(true).write(true).open(path)?, 1)?,
@@ -118,8 +118,8 @@ pub fn own_counter() -> io::Result<&'static AtomicU64> {
     Ok(&words[0])
 }
 
-/// How many echo requests this machine, or its part that shares a network, has sent: `OutEchos`
-/// in the two lines `Icmp:` of `/proc/net/snmp`, the first of which has the names.
+/// Returns the number of echo requests that this machine, or its network namespace, has sent:
+/// `OutEchos` in the two lines `Icmp:` of `/proc/net/snmp`, the first of which has the names.
 fn echo_requests() -> u64 {
     let text = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
     parse_echo_requests(&text).unwrap_or(0)
@@ -132,14 +132,14 @@ fn parse_echo_requests(text: &str) -> Option<u64> {
     both.find(|(name, _)| *name == "OutEchos")?.1.parse().ok()
 }
 
-/// The whole number that follows `text` in a line; 0 where there is none.
+/// Returns the whole number that follows `text` in a line; 0 if there is none.
 fn number_after(line: &str, text: &str) -> u64 {
     let rest = line.split_once(text).map_or("", |(_, rest)| rest);
     let digits = rest.trim_start().split(no_digit).next();
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// The whole number that precedes `text` in a line; 0 where there is none.
+/// Returns the whole number that precedes `text` in a line; 0 if there is none.
 fn number_before(line: &str, text: &str) -> u64 {
     let rest = line.split_once(text).map_or("", |(before, _)| before);
     let digits = rest.trim_end().rsplit(no_digit).next();

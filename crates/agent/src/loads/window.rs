@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a load does while samples are taken, and only then.
+//! A load's work while samples are taken, and only then.
 //!
-//! The first thread that is made ready to measure looks at what the workers have done, before
-//! its first sample; the last one that ends looks again, behind its last. Both do so at their
-//! own priority, so that on their CPU no worker does anything between the look and the sample.
-//! A probe may measure in several goes: then these are added up.
+//! The first thread that is made ready to measure looks at the workers' progress, before
+//! its first sample; the last thread that ends looks again, after its last sample. Both do so at
+//! their own priority, so that no worker on their CPU does anything between the look and the
+//! sample. If a probe measures in several goes, these are added up.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use punctual_model::Nanos;
 use super::worker::{Done, Shared};
 use crate::sys::{process, time};
 
-/// The load that runs beside what is measured.
+/// The load that runs beside the measurement.
 static WATCHED: Mutex<Option<Arc<Window>>> = Mutex::new(None);
 
 thread_local! {
@@ -22,21 +22,21 @@ thread_local! {
     static MEASURING: RefCell<Option<Measuring>> = const { RefCell::new(None) };
 }
 
-/// The workers of a load, and what they did while samples were taken.
+/// The workers of a load, and their work while samples were taken.
 pub struct Window {
     workers: Vec<Arc<Shared>>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// How many threads measure.
+    /// The number of measuring threads.
     threads: u32,
-    /// When the first of them began, and what the workers had done by then.
+    /// The time when the first of them began, and the work done by then.
     begun: Option<(Nanos, Vec<Done>)>,
-    /// How long was measured, and what was done meanwhile.
+    /// The time that was measured, and the work done meanwhile.
     span: Nanos,
     done: Vec<Done>,
-    /// Where no thread says when it measures: the whole probe.
+    /// Start of the whole probe, which counts if no thread says when it measures.
     whole: (Nanos, Vec<Done>),
 }
 
@@ -48,7 +48,7 @@ impl Drop for Measuring {
     }
 }
 
-/// The calling thread measures from now on, until it ends. What a load does is counted.
+/// Marks that the calling thread measures from now on, until it ends. A load's work is counted.
 pub fn enter() {
     let Some(window) = lock(&WATCHED).clone() else {
         return;
@@ -61,8 +61,8 @@ pub fn enter() {
     });
 }
 
-/// The calling thread, the only one that measures, begins now: what a load did since it was
-/// made ready does not count.
+/// Marks that the calling thread, the only one that measures, begins now: work of a load since the
+/// thread was made ready does not count.
 pub fn begin() {
     MEASURING.with_borrow(|measuring| {
         if let Some(Measuring(window)) = measuring {
@@ -73,7 +73,7 @@ pub fn begin() {
 }
 
 impl Window {
-    /// Of these workers.
+    /// Creates the window of these workers.
     pub fn of(workers: Vec<Arc<Shared>>) -> Arc<Self> {
         let nothing = vec![Done::default(); workers.len()];
         Arc::new(Self {
@@ -88,15 +88,15 @@ impl Window {
         })
     }
 
-    /// From now on it is seen when threads measure.
+    /// Observes from now on when threads measure.
     pub fn watch(self: &Arc<Self>) {
         let seen = self.seen();
         lock(&self.state).whole = (time::now(), seen);
         *lock(&WATCHED) = Some(Arc::clone(self));
     }
 
-    /// Ends that. Returns how long samples were taken, what each worker did meanwhile, and what
-    /// it has done in all.
+    /// Ends the observation. Returns how long samples were taken, each worker's work meanwhile,
+    /// and its work in all.
     pub fn close(&self) -> (Nanos, Vec<Done>, Vec<Done>) {
         *lock(&WATCHED) = None;
         let (end, seen) = (time::now(), self.seen());
@@ -112,7 +112,7 @@ impl Window {
         (state.span, state.done.clone(), seen)
     }
 
-    /// What each worker has done up to now.
+    /// Returns the work of each worker up to now.
     pub fn seen(&self) -> Vec<Done> {
         let ended: Vec<_> = self.workers.iter().map(|worker| worker.ended()).collect();
         let leaders: Vec<_> = self

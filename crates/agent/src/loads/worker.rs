@@ -26,14 +26,14 @@ use crate::status_page::WorkerSlot;
 use crate::sys::process::{self, Group, Usage};
 use crate::sys::{pipe, time};
 
-/// What a worker has done, up to a moment or between two.
+/// The work of a worker, up to a moment or between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// How often its command was done.
+    /// The number of times that its command was done.
     pub rounds: u64,
-    /// How much of what is counted.
+    /// The amount of work, in its unit.
     pub amount: u64,
-    /// The CPU time that this took.
+    /// The CPU time that the work took.
     pub cpu: Nanos,
 }
 
@@ -51,8 +51,8 @@ impl AddAssign for Done {
     }
 }
 
-/// What was done between two moments. What the kernel tells more coarsely of children that
-/// have ended never makes it less than nothing.
+/// The work between two moments. The kernel reports usage of ended children more coarsely, but
+/// that never makes a difference negative.
 impl Sub for Done {
     type Output = Self;
 
@@ -65,32 +65,32 @@ impl Sub for Done {
     }
 }
 
-/// How the rounds ended that were not stopped: well, at their limit or otherwise.
+/// The ends of the rounds that were not stopped: successful, at their limit or otherwise.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     well: u64,
     failed: u64,
-    /// How the last of those ended.
+    /// The end of the last of those.
     last: Option<ExitStatus>,
 }
 
-/// What the thread of a worker and those that watch and stop it all see.
+/// The state that a worker's thread shares with those that watch and stop it.
 pub struct Shared {
     stop: AtomicBool,
-    /// The processes of the round that runs.
+    /// The processes of the running round.
     pub group: Group,
-    /// How its rounds ended.
+    /// The ends of its rounds.
     ends: Mutex<Ends>,
-    /// What the rounds did that have ended, as far as it is known then only; held while the
-    /// processes of one are collected, so that nothing is counted twice or not at all.
+    /// The work of the rounds that have ended, as far as it is known only then. It is locked while
+    /// the processes of a round are collected, so that nothing is counted twice or not at all.
     ended: Mutex<Done>,
     counter: Counter,
-    /// Where it is seen how far it is.
+    /// The slot that shows its progress.
     slot: WorkerSlot,
 }
 
 impl Shared {
-    /// Of a worker that does not run yet.
+    /// Creates the state of a worker that does not run yet.
     pub fn new(worker: &Worker) -> Result<Self, Reason> {
         let counter = Counter::new(&worker.count);
         Ok(Self {
@@ -103,7 +103,7 @@ impl Shared {
         })
     }
 
-    /// No further round is begun.
+    /// Prevents further rounds.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
     }
@@ -112,7 +112,7 @@ impl Shared {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// That none of its rounds ended well, and how many there were: what they printed is no work.
+    /// Says that none of its rounds succeeded, and how many there were: their output is no work.
     pub fn failure(&self) -> Option<String> {
         let ends = *self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let last = ends.last.filter(|_| ends.well == 0)?;
@@ -135,13 +135,13 @@ impl Shared {
         }
     }
 
-    /// What its ended rounds did. As long as this is held none ends.
+    /// Returns the work of its ended rounds. No round ends while the guard is held.
     pub fn ended(&self) -> MutexGuard<'_, Done> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it has done up to now, by what its ended rounds did and what the processes do that
-    /// run.
+    /// Returns its work up to now, from the work of its ended rounds and the usage of the processes
+    /// that are running.
     pub fn done(&self, ended: Done, running: Usage) -> Done {
         Done {
             rounds: ended.rounds,
@@ -150,15 +150,15 @@ impl Shared {
         }
     }
 
-    /// Whether it did something between two moments: something of what is counted, where that
-    /// is seen while it is done; else it took CPU time.
+    /// Returns true if it did something between two moments: some work in its unit, if that
+    /// is seen while it is done; otherwise, if it took CPU time.
     pub fn went_on(&self, now: &Done, before: &Done) -> bool {
         let took_time = !self.counter.is_live() && now.cpu > before.cpu;
         took_time || now.amount > before.amount
     }
 }
 
-/// A worker's thread: round after round, until it is stopped; an error where one fails.
+/// Runs a worker's thread: round after round, until it is stopped; returns an error if one fails.
 pub fn work(worker: &Worker, shared: &Shared) -> Result<(), Reason> {
     let failed = |error| Reason::not_loaded(&worker.run.join(" "), NotLoaded::Failed, error);
     while !shared.is_stopped() {
@@ -229,8 +229,8 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads what a command prints until it closes its output, and ends it at the limit; whether it
-/// came to that.
+/// Reads a command's output until it is closed, and ends the command at the limit. Returns true
+/// if the limit was reached.
 fn listen(mut output: ChildStdout, limit: Option<Nanos>, shared: &Shared) -> io::Result<bool> {
     let mut at_limit = false;
     let deadline = limit.map(|span| time::now() + span);
@@ -252,14 +252,14 @@ fn listen(mut output: ChildStdout, limit: Option<Nanos>, shared: &Shared) -> io:
     }
 }
 
-/// Starts a command in a process group of its own, its output in a pipe. On a host it ends
+/// Starts a command in a process group of its own, with its output in a pipe. On a host it ends
 /// with the thread that starts it; a guest ends as a whole.
 pub fn spawn(run: &[String]) -> io::Result<Child> {
     command(run)?.spawn()
 }
 
-/// The same with further variables in its environment, in a root of its own if there is one, and
-/// what it prints as errors in the same pipe.
+/// Like [`spawn`], with further variables in its environment, in a root of its own if there is
+/// one, and with its error output in the same pipe.
 pub fn spawn_with(
     run: &[String],
     variables: &[(&str, &OsStr)],
@@ -282,7 +282,7 @@ fn words(run: &[String]) -> io::Result<(&String, &[String])> {
     run.split_first().ok_or_else(empty)
 }
 
-/// A command of a userland, in which it is looked for.
+/// Returns a command of a userland, which is searched for it.
 fn command_in(run: &[String], root: &Path) -> io::Result<Command> {
     let (program, arguments) = words(run)?;
     let mut command = Command::new(program);

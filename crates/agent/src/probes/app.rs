@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `app`: the cycles of any real-time program, which is not changed for it.
+//! Probe `app`: the cycles of any real-time program, which need not be changed for it.
 //!
-//! The kernel's events say when its threads wait, are woken, and get the CPU. They are noted in
+//! The kernel's events show when its threads wait, are woken, and get the CPU. They are noted in
 //! the kernel's ring and read when the program has ended.
 
 mod running;
@@ -32,7 +32,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<App>(table, App::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -54,18 +54,18 @@ pub const INFO: ProbeInfo = ProbeInfo {
     }),
 };
 
-/// The finding that says whether the program has faults in its design, and which.
+/// Finding: whether the program has faults in its design, and which.
 const DESIGN_FAULTS: &str = "design_faults";
 
-/// The parts of a cycle that are recorded; a figure of the program's own has none of these names.
+/// The recorded parts of a cycle; no figure of the program's own may have one of these names.
 const LATENESS: &str = "lateness";
 const EXECUTION: &str = "execution";
 const RESPONSE: &str = "response";
 
-/// Of no more threads there are recordings: each takes some 800 kB, and nobody reads more.
+/// The most threads that are recorded: each takes some 800 kB, and nobody reads more.
 const THREADS_MOST: usize = 200;
 
-/// Of more cycles only the worst are told where the scope finds them.
+/// The most cycles of which all places are recorded; of more, only the worst are.
 const PLACES_MOST: usize = 5_000;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -73,26 +73,26 @@ const PLACES_MOST: usize = 5_000;
 struct App {
     /// The program and its arguments.
     run: Vec<String>,
-    /// How long it runs, in milliseconds; then it is asked to end, by SIGTERM.
+    /// The time that it runs, in milliseconds; then it is asked to end, by SIGTERM.
     #[serde(default = "duration_ms")]
     duration_ms: u64,
-    /// Which of its threads, by name; if empty, those of real time, or all where none is.
+    /// The names of the threads to record; if empty, the real-time threads, or all if none is one.
     #[serde(default)]
     threads: Vec<String>,
-    /// The period of its cycles, in microseconds; 0 where it has none. A cycle that responds
-    /// later than this has missed as many periods as it overlaps.
+    /// The period of its cycles, in microseconds; 0 if it has none. A cycle that responds later
+    /// than this has missed as many periods as it overlaps.
     #[serde(default)]
     period_us: u64,
-    /// Cycles of each thread that come first and are not counted.
+    /// The number of first cycles of each thread that are not counted.
     #[serde(default)]
     warmup: u32,
     /// The kernel's ring for events, for each CPU, in mebibytes: some 5,000 cycles each.
     #[serde(default = "ring_mib")]
     ring_mib: usize,
-    /// Figures that the program prints of itself, by name.
+    /// Figures that the program prints about itself, by name.
     #[serde(default)]
     figure: BTreeMap<String, Figure>,
-    /// Whether page faults and system calls are noted, too, for faults in its design.
+    /// True if page faults and system calls are also noted, to find faults in its design.
     #[serde(default = "yes")]
     design_faults: bool,
 }
@@ -137,7 +137,7 @@ impl App {
         Nanos::from_millis(self.duration_ms as i64)
     }
 
-    /// The recordings of each thread that counts, and those of the program's own figures.
+    /// Returns the recordings of each thread that counts, and those of the program's own figures.
     fn recordings(
         &self,
         threads: &[Thread],
@@ -200,7 +200,7 @@ impl App {
         Ok(recordings)
     }
 
-    /// The finding on faults in its design, and one for each kind of them.
+    /// Returns the finding on faults in its design, and one for each kind of fault.
     fn told_faults(&self, faults: &[Fault], unseen: Option<&str>) -> Findings {
         let of = |fault: &Fault| (fault.kind.key().into(), Finding::Text(fault.to_string()));
         let mut told: Findings = faults.iter().map(of).collect();
@@ -235,8 +235,8 @@ impl App {
         told
     }
 
-    /// A figure that the program printed, each time one sample, at the moment when it ended: when
-    /// it printed them nobody has noted.
+    /// Records a figure of the program's output, with a sample for each occurrence. The time of the
+    /// samples is that of the program's end, since nobody has noted when it printed them.
     fn of_figure(&self, name: &str, figure: &Figure, ran: &Ran) -> Result<Recording, Reason> {
         if ran.not_kept > 0 {
             return Err(format!(
@@ -284,7 +284,7 @@ impl App {
         threads.iter().filter(counts).collect()
     }
 
-    /// Why there is nothing of a thread that is asked for by its name.
+    /// Explains why a thread that is requested by its name was not recorded.
     fn without_thread(&self, name: &str, threads: &[Thread], ran: &Ran) -> Reason {
         let what = match threads
             .iter()
@@ -379,7 +379,7 @@ impl App {
 }
 
 impl App {
-    /// Why it is not known how many periods were missed.
+    /// Explains why the number of missed periods is not known.
     fn missed_unknown(&self, part: &str, thread: &Thread, missed: u64) -> Option<String> {
         let period = Nanos::from_micros(self.period_us as i64);
         if part != RESPONSE || period == Nanos::ZERO {
@@ -403,7 +403,7 @@ impl App {
     }
 }
 
-/// What is found of a thread's cycles besides how long they were.
+/// Returns the findings on a thread's cycles besides their lengths.
 fn found_of(counted: &[Cycle], end: &str) -> Findings {
     let blocks: u64 = counted.iter().map(|cycle| u64::from(cycle.blocks)).sum();
     let found = [
@@ -417,8 +417,8 @@ fn found_of(counted: &[Cycle], end: &str) -> Findings {
         .collect()
 }
 
-/// Where the scope finds cycles: all, or the worst where there are many. One that begins or ends
-/// otherwise than by a switch has none.
+/// Returns the places of cycles for the scope: of all, or of the worst if there are many. A cycle
+/// that does not begin and end with a switch has none.
 fn places(cycles: &[Cycle], recordings: &[Recording], switches: &[Nanos]) -> String {
     let worst = recordings.iter().flat_map(|one| &one.worst);
     let worst: BTreeSet<u64> = worst.map(|sample| sample.seq).collect();
@@ -429,7 +429,7 @@ fn places(cycles: &[Cycle], recordings: &[Recording], switches: &[Nanos]) -> Str
     place::told(told.filter_map(place))
 }
 
-/// Which threads had cycles, in words.
+/// Names the threads that had cycles.
 fn seen(threads: &[Thread]) -> String {
     let with_some = threads.iter().filter(|thread| !thread.cycles.is_empty());
     let seen: Vec<String> = with_some
@@ -441,10 +441,10 @@ fn seen(threads: &[Thread]) -> String {
     }
 }
 
-/// A part of a cycle that is recorded: its name, and how long it took.
+/// A part of a cycle that is recorded: its name, and a function that returns its length.
 type Part = (&'static str, fn(&Cycle) -> Nanos);
 
-/// The median of the times from one cycle's due moment to the next one's.
+/// Returns the median of the times from one cycle's due moment to that of the next.
 fn period_of(cycles: &[Cycle]) -> Option<Nanos> {
     let mut spans: Vec<Nanos> = cycles
         .windows(2)

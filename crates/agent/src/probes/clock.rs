@@ -22,7 +22,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Clock>(table, Clock::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "step between two readings of the clock"),
@@ -32,22 +32,22 @@ pub const INFO: ProbeInfo = ProbeInfo {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Clock {
-    /// How many differences between two reads are taken, per variant.
+    /// The number of differences between two reads, per variant.
     samples: u32,
     /// The thread's `SCHED_FIFO` priority.
     priority: u8,
     /// The CPU that the thread is bound to.
     cpu: CpuId,
-    /// How many samples are kept raw.
+    /// The number of samples that are kept raw.
     keep: u32,
 }
 
-/// A variant begins anywhere in a tick.
+/// The longest delay of a variant's start, so that it begins anywhere in a tick.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// The variant whose samples are known: what corrects them must leave 1,000 instructions.
+/// The variant whose samples are known: a correction of them must leave 1,000 instructions.
 const KNOWN: &str = "stamp, 1000 instructions";
 
-/// Stamps and the bare reads are made in runs of so many, so that their memory is bounded.
+/// The number of stamps and bare reads in a run, which bounds their memory.
 const RUN: usize = 10_000;
 
 impl Default for Clock {
@@ -61,7 +61,7 @@ impl Default for Clock {
     }
 }
 
-/// Takes so many samples; also tells the page faults that were met between them.
+/// Takes the given number of samples; also returns the page faults between them.
 type Body = fn(usize, SeenRecorder) -> (SeenRecorder, Faults);
 
 impl Clock {
@@ -121,7 +121,7 @@ impl Measurement for Clock {
     }
 }
 
-/// Reads the clock again and again; works out the differences only afterwards.
+/// Reads the clock again and again; computes the differences only afterwards.
 fn bare(samples: usize, mut recorder: SeenRecorder) -> (SeenRecorder, Faults) {
     let mut stamps = vec![Nanos(-1); samples.min(RUN) + 1];
     let mut first = None;
@@ -141,7 +141,7 @@ fn bare(samples: usize, mut recorder: SeenRecorder) -> (SeenRecorder, Faults) {
     (recorder, faults.until_now())
 }
 
-/// The same with what a probe does for each sample between two reads.
+/// Like `bare`, with the work that a probe does for each sample between two reads.
 fn recorded(samples: usize, mut recorder: SeenRecorder) -> (SeenRecorder, Faults) {
     let faults = Faults::of_thread();
     let first = now();
@@ -157,8 +157,8 @@ fn recorded(samples: usize, mut recorder: SeenRecorder) -> (SeenRecorder, Faults
     (recorder, faults.until_now())
 }
 
-/// What lies in a sample of the probes whose threads take stamps: the way from one stamp to
-/// the next one, here with nothing but `between` before that.
+/// Measures the content of a sample of probes whose threads take stamps: the way from one stamp to
+/// the next, here with nothing but `between` before that.
 #[inline(never)]
 fn stamped(samples: usize, mut recorder: SeenRecorder, between: fn()) -> (SeenRecorder, Faults) {
     let (begin, mut faults) = (now(), Faults::default());

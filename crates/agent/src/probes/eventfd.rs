@@ -2,8 +2,8 @@
 //! Probe `eventfd`: wake-up latency of a thread that reads an eventfd which another one writes.
 //!
 //! Two threads share a CPU. The reader has the higher priority and blocks in `read`; the
-//! writer's `write` makes it ready, and it runs before that call is back. That is the way of
-//! an event loop: a worker thread hands over, a loop in another one goes on.
+//! writer's `write` makes it ready, and it runs before that call returns. This is how
+//! an event loop works: a worker thread hands over, and a loop in another thread goes on.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -27,31 +27,31 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Handover>(table, Handover::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "wake-up by an eventfd"),
     scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
-/// The writer sleeps so long before each sample: no multiple of a tick, and long enough that
+/// The writer's sleep before each sample: no multiple of a tick, and long enough that
 /// neither real-time throttling nor the fair server finds anything to do.
 const PAUSE: Nanos = Nanos::from_micros(997);
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// So long after the end of the pause before its sample a stall begins: the thread that makes
-/// it leaves the CPU, and the writer is back from its sleep and about to write.
+/// The time from the end of the pause before its sample to the start of a stall: the thread that
+/// makes it leaves the CPU, and the writer is back from its sleep and about to write.
 const STALL_OFFSET: Nanos = Nanos(9_000);
 
-/// What a thread notes.
+/// Events that a thread notes.
 const WRITES: Event = 0;
 const RUNS: Event = 1;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Handover {
-    /// How many wake-ups are measured; all are kept.
+    /// The number of wake-ups that are measured; all are kept.
     samples: u64,
-    /// Wake-ups that come first and are not counted.
+    /// The number of first wake-ups that are not counted.
     warmup: u32,
     /// The writer's `SCHED_FIFO` priority; the reader has the next one above.
     priority: u8,
@@ -121,7 +121,7 @@ impl Measurement for Handover {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Pair {
     counter: File,
     stamps: EventLog,
@@ -129,7 +129,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// The writer's whole life. By its first sample the reader has long since blocked.
+    /// Runs the writer for its whole life. By its first sample the reader has long since blocked.
     fn write(&self, all: u64, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(PAUSE + phase);
         threads::lead(0..all, PAUSE, stall, || {
@@ -140,8 +140,8 @@ impl Pair {
         self.add();
     }
 
-    /// The reader's whole life. Being higher than the writer it blocks again before that goes
-    /// on, so that each write is one sample.
+    /// Runs the reader for its whole life. Being higher than the writer, it blocks again before the
+    /// writer goes on, so that each write is one sample.
     fn read(&self) {
         self.wait();
         while !self.over.load(Relaxed) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `footprint`: how much memory the kernel itself takes.
+//! Probe `footprint`: the amount of memory that the kernel itself takes.
 //!
-//! It reads and takes no samples: what it finds is in bytes, and samples are times. How
-//! large the image file is only the bench can tell.
+//! It reads and takes no samples: its findings are in bytes, and samples are times. Only the bench
+//! can tell how large the image file is.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +20,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Footprint>(table, |_| Ok(())),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -38,7 +38,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
     scope: Err("has no samples of the time between two moments"),
 };
 
-/// What is taken over from `/proc/meminfo`, and under which name.
+/// Values that are taken over from `/proc/meminfo`, each with its new name.
 const MEMINFO: &[(&str, &str)] = &[
     ("MemTotal", "memory_total"),
     ("MemFree", "memory_free"),
@@ -79,10 +79,10 @@ impl Measurement for Footprint {
     }
 }
 
-/// A size in bytes, or why it is not known.
+/// A size in bytes, or the reason why it is not known.
 type Figure = (&'static str, Result<u64, Reason>);
 
-/// The parts of the kernel's image as they lie in memory, and all memory that there is.
+/// Returns the parts of the kernel's image as they lie in memory, and the total memory.
 fn image(iomem: &str) -> Result<Vec<Figure>, Reason> {
     let total = |name: &str| {
         let named = iomem.lines().filter_map(|line| line.split_once(" : "));
@@ -109,7 +109,7 @@ fn image(iomem: &str) -> Result<Vec<Figure>, Reason> {
     ])
 }
 
-/// The size of a range `  01000000-01ffffff`, both ends included.
+/// Returns the size of a range `  01000000-01ffffff`, both ends included.
 fn size(range: &str) -> Option<u64> {
     let (first, last) = range.trim().split_once('-')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
@@ -127,7 +127,7 @@ fn modules(proc_modules: &str) -> Vec<Figure> {
     ]
 }
 
-/// Memory in use, and how much of that is this program's.
+/// Returns the memory in use, and the part of it that belongs to this program.
 fn memory(meminfo: &str, status: &str) -> Vec<Figure> {
     let mut figures: Vec<Figure> = MEMINFO
         .iter()
@@ -145,7 +145,7 @@ fn memory(meminfo: &str, status: &str) -> Vec<Figure> {
     figures
 }
 
-/// The value of a line such as `MemTotal:  251820 kB`, in bytes.
+/// Returns the value of a line such as `MemTotal:  251820 kB`, in bytes.
 fn kibibytes(text: &str, key: &str) -> Result<u64, Reason> {
     let value = text.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;

@@ -20,7 +20,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Hackbench>(table, Hackbench::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Work, "hackbench"),
@@ -30,15 +30,15 @@ pub const INFO: ProbeInfo = ProbeInfo {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Hackbench {
-    /// How messages travel: `socket` or `pipe`.
+    /// The way in which messages are sent: `socket` or `pipe`.
     ipc: Ipc,
-    /// What a worker is: `process` or `thread`.
+    /// The kind of a worker: `process` or `thread`.
     mode: Mode,
-    /// How many groups of 20 senders and 20 receivers.
+    /// The number of groups of 20 senders and 20 receivers.
     groups: u32,
-    /// How many messages each sender writes to each receiver.
+    /// The number of messages that each sender writes to each receiver.
     loops: u32,
-    /// How many executions; each is a sample.
+    /// The number of executions; each is a sample.
     samples: u32,
 }
 
@@ -61,7 +61,7 @@ impl Hackbench {
         within("samples", self.samples, 1, 1_000_000)
     }
 
-    /// The command line that does the work, in a process of its own: neither locked in
+    /// Returns the command line that does the work, in a process of its own: neither locked in
     /// memory nor real-time, as the known program would run.
     fn command(&self) -> Vec<String> {
         let mut words = vec![SELF, "hackbench", "--nanoseconds"];
@@ -119,7 +119,7 @@ impl Measurement for Hackbench {
     }
 }
 
-/// What the program says how long it took.
+/// Returns the time that the program reports.
 fn elapsed(output: &str) -> Result<Nanos, Reason> {
     let line = output
         .lines()

@@ -26,7 +26,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Image>(table, Image::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Work, "image"),
@@ -37,10 +37,10 @@ const WIDTH: u32 = 3_264;
 const HEIGHT: u32 = 2_448;
 const SCALED: &str = "1024x768";
 
-/// Its program, under the name of version 6 and that of version 7.
+/// The program, under its names in version 6 and in version 7.
 const PROGRAMS: [&str; 2] = ["convert", "magick"];
 
-/// What `convert` is told to do.
+/// The command given to `convert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Command {
@@ -51,17 +51,17 @@ enum Command {
     AsPublished,
 }
 
-/// An execution begins anywhere in the longest tick.
+/// The longest delay of an execution, so that it begins anywhere in the longest tick.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Image {
-    /// How many conversions.
+    /// The number of conversions.
     samples: u32,
-    /// What is converted how.
+    /// The command that converts.
     command: Command,
-    /// Where the images are; a directory of the kernel's memory, or the disk is measured too.
+    /// The directory for the images; it should be in the kernel's memory, or the disk counts too.
     directory: PathBuf,
 }
 
@@ -142,7 +142,7 @@ impl Measurement for Image {
     }
 }
 
-/// The program, and which version it says it is.
+/// Finds the program, and the version that it reports.
 fn find() -> Result<(&'static str, String), Reason> {
     let mut reason = String::new();
     for program in PROGRAMS {
@@ -175,7 +175,7 @@ fn convert(command: &[String]) -> Result<Ended, Reason> {
     }
 }
 
-/// The image and what is made of it, in a directory that is removed in the end.
+/// The image and its conversion, in a directory that is removed at the end.
 struct Images {
     directory: PrivateDirectory,
 }
@@ -200,7 +200,7 @@ impl Images {
         self.directory.path().join("test-1024x768.ppm")
     }
 
-    /// Whether what was made is an image of this size; then removes it.
+    /// Verifies that the result is an image of this size, and then removes it.
     fn verify(&self, dimensions: &str) -> Result<(), Reason> {
         let path = self.scaled();
         let named = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());

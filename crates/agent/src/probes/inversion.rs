@@ -5,8 +5,8 @@
 //! state wakes the medium one. Without a remedy the medium thread, which has nothing to do
 //! with the mutex, keeps the high one from running for as long as it likes.
 //!
-//! The same in chains, where the high thread wants what another one owns that waits for the low
-//! one, and where the low thread owns two mutexes that two threads want.
+//! Further variants are chains, where the high thread wants a mutex whose owner waits for the low
+//! thread, and one where the low thread owns two mutexes that two threads want.
 
 use std::fmt::Write as _;
 use std::io;
@@ -31,7 +31,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Inversion>(table, Inversion::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -45,7 +45,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
     scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
-/// The low thread sleeps so long before each round: no multiple of a tick, and long enough
+/// The low thread's sleep before each round: no multiple of a tick, and long enough
 /// that neither real-time throttling nor the fair server finds anything to do.
 const PAUSE: Nanos = Nanos::from_micros(1_997);
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
@@ -91,24 +91,24 @@ const HIGH: u32 = 2;
 /// A thread between the low and the high one.
 #[derive(Debug)]
 struct Helper {
-    /// Which mutex it owns when it requests the other one.
+    /// The mutex that it owns when it requests the other one.
     owns: Option<usize>,
     wants: usize,
 }
 
-/// Who owns which mutexes, and who wants them. The low thread owns the first ones.
+/// The owners of mutexes, and the threads that want them. The low thread owns the first ones.
 #[derive(Debug)]
 struct Scene {
-    /// What its variants are called, behind the protocol.
+    /// The name of its variants, after the protocol.
     name: &'static str,
     mutexes: usize,
     low_owns: usize,
     high_wants: usize,
-    /// In the order in which they are started, each higher than the one before.
+    /// The helpers in the order in which they are started, each higher than the previous one.
     helpers: &'static [Helper],
-    /// Whether helpers are higher than the medium thread.
+    /// True if helpers are higher than the medium thread.
     helpers_above_medium: bool,
-    /// What ends a sample: all that were wanted were owned by then.
+    /// The event that ends a sample: by then all wanted mutexes were owned.
     last: Event,
 }
 
@@ -122,7 +122,7 @@ const ONE: Scene = Scene {
     last: HIGH_OWNS,
 };
 
-/// The priority that the owner inherits comes through helpers, which are themselves too low.
+/// The owner inherits its priority through helpers, which are themselves too low.
 static CHAINS: [Scene; 2] = [
     Scene {
         name: " chain of 2",
@@ -152,7 +152,7 @@ static CHAINS: [Scene; 2] = [
     },
 ];
 
-/// What the high thread wants is given back first: the owner must stay as high as the helper.
+/// The high thread's mutex is given back first: the owner must stay as high as the helper.
 static TWO_MUTEXES: Scene = Scene {
     name: " two mutexes",
     mutexes: 2,
@@ -167,12 +167,12 @@ static TWO_MUTEXES: Scene = Scene {
 };
 
 impl Scene {
-    /// How often anything happens in a round.
+    /// The number of events in a round.
     fn events(&self) -> usize {
         11 + 3 * self.helpers.len() + self.low_owns - 1
     }
 
-    /// How much higher than the low thread the others are.
+    /// The differences of the other threads' priorities from that of the low thread.
     fn ranks(&self) -> Ranks {
         let helpers = self.helpers.len() as u8;
         let below = if self.helpers_above_medium {
@@ -195,8 +195,8 @@ struct Ranks {
     high: u8,
 }
 
-/// When the low thread looks up its own priority: in the first round of the warm-up, so that it
-/// disturbs nothing.
+/// The times when the low thread looks up its own priority: in the first round of the warm-up, so
+/// that it disturbs nothing.
 #[derive(Clone, Copy)]
 enum Moment {
     Wanted,
@@ -207,11 +207,11 @@ enum Moment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Inversion {
-    /// How often the three threads meet, per protocol.
+    /// The number of times that the three threads meet, per protocol.
     rounds: u32,
-    /// Rounds that are gone through first and not counted.
+    /// The number of first rounds that are not counted.
     warmup: u32,
-    /// How long the medium thread works once it runs.
+    /// The time that the medium thread works once it runs.
     work_us: u32,
     /// The low thread's `SCHED_FIFO` priority; the others have the next ones above.
     priority: u8,
@@ -240,7 +240,7 @@ impl Inversion {
         within("priority", self.priority, 1, 95)
     }
 
-    /// Tried in this order: each scene with its control.
+    /// Returns the scenes in the order in which they are tried, each with its control.
     fn scenes(&self) -> Vec<(&'static Scene, Protocol)> {
         let ceiling = Protocol::Protect(self.priority + ONE.ranks().high);
         let mut scenes = vec![
@@ -296,7 +296,7 @@ impl Inversion {
         Ok(recording)
     }
 
-    /// What the low thread's priority was at each moment, and what it must have been.
+    /// Compares the low thread's priority at each moment with the required one.
     fn lent(&self, scene: &Scene, protocol: Protocol, seen: [i32; 3]) -> Vec<Lent> {
         let ranks = scene.ranks();
         let is_lent = protocol != Protocol::None;
@@ -312,7 +312,7 @@ impl Inversion {
     }
 }
 
-/// The priority at which the low thread ran at some moment, and at which it must have.
+/// The priority at which the low thread ran at some moment, and the required one.
 struct Lent {
     moment: &'static str,
     found: i32,
@@ -348,19 +348,19 @@ fn variant(protocol: Protocol) -> &'static str {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Stage {
     scene: &'static Scene,
     mutexes: Vec<Mutex>,
-    /// Where the other threads wait to be started.
+    /// The semaphore at which the medium thread waits to be started.
     start_medium: Semaphore,
     start_high: Semaphore,
     start_helpers: Vec<Semaphore>,
-    /// What the medium thread waits for once started.
+    /// The semaphore for which the medium thread waits once started.
     semaphore: Semaphore,
     work: Nanos,
     over: AtomicBool,
-    /// The low thread's, at each [`Moment`].
+    /// The low thread's priority at each [`Moment`].
     own_priority: [AtomicI32; 3],
     stamps: EventLog,
 }
@@ -404,8 +404,8 @@ impl Stage {
         }
     }
 
-    /// The low thread's part. Whatever it starts or wakes runs at once, unless the protocol
-    /// has raised the low thread above it.
+    /// Runs the low thread's part. A thread that it starts or wakes runs at once, unless the
+    /// protocol has raised the low thread above it.
     fn round(&self, look: impl Fn(Moment)) {
         self.stamps.mark(LOW_STARTS_MEDIUM, LOW);
         self.start_medium.post();
@@ -480,14 +480,14 @@ impl Stage {
     }
 }
 
-/// What came of all rounds with one protocol.
+/// The outcome of all rounds with one protocol.
 struct Outcome {
-    /// From the moment when the high thread is started until all that were wanted were owned.
-    /// (Not from its request: with a ceiling it waits before it can even request.)
+    /// The times from the start of the high thread until all wanted mutexes were owned. (They do
+    /// not begin with its request: with a ceiling it waits before it can even request.)
     waited: Recorder,
-    /// In how many rounds the medium thread ran before that.
+    /// The number of rounds in which the medium thread ran before that.
     inverted: usize,
-    /// In how many rounds the order of events was that of the first.
+    /// The number of rounds in which the order of events was that of the first.
     alike: usize,
     rounds: usize,
     /// The first round: its events in order.
@@ -552,13 +552,13 @@ impl Outcome {
     }
 }
 
-/// The place of an event in a round.
+/// Returns the position of an event in a round.
 fn find(round: &[Stamp], event: Event) -> Result<usize, Reason> {
     let place = round.iter().position(|stamp| stamp.event == event);
     place.ok_or_else(|| format!("a round went by without \"{}\"", EVENTS[event as usize]).into())
 }
 
-/// A round's events in order, each with the time since the first.
+/// Lists a round's events in order, each with the time since the first.
 fn story(round: &[Stamp]) -> String {
     let mut told = String::from("at_ns event\n");
     for stamp in round {
@@ -606,7 +606,7 @@ mod tests {
         HIGH_OWNS,
     ];
 
-    /// Rounds in which an event happens every 10 ns.
+    /// Builds rounds in which an event happens every 10 ns.
     fn outcome(rounds: &[[Event; 11]]) -> Outcome {
         let stamp = |(event, place): (Event, i64)| Stamp {
             event,

@@ -3,9 +3,9 @@
 //!
 //! Three stages apart, each a variant: `hard`, from the moment when the interrupt is
 //! asserted to the hard handler; `thread`, from there to the threaded handler; `reader`,
-//! from there to a thread that is back in user space. `hard+thread` is the first two, and
-//! `whole` all three together. What is interrupted is a running thread; where nobody keeps
-//! the CPU busy the names begin with `idle`.
+//! from there to a thread that is back in user space. `hard+thread` combines the first two, and
+//! `whole` all three. The interrupt meets a running thread; if no thread keeps
+//! the CPU busy, the names begin with `idle`.
 
 use std::io;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Irq>(table, Irq::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -58,37 +58,37 @@ pub const INFO: ProbeInfo = ProbeInfo {
 /// The device that makes the interrupts.
 pub const DEVICE: &str = "/dev/pulse";
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// The thread that triggers is below the threaded handler (50) and the reader: each stage
-/// takes the CPU from it, and so its own way back to sleep is in none of them.
+/// The priority of the triggering thread, below the threaded handler (50) and the reader: each
+/// stage takes the CPU from it, and so its own way back to sleep is in none of them.
 const TRIGGER_PRIORITY: u8 = 10;
-/// There is room for so many interrupts that the reader has not seen yet.
+/// The number of interrupts for which there is room until the reader has seen them.
 const ROOM: u32 = 4096;
-/// A stall begins so long before its interrupt is due: its thread must get the CPU first.
+/// The time from the start of a stall to its interrupt: its thread must get the CPU first.
 const STALL_OFFSET: Nanos = Nanos(-50_000);
-/// In the order of [`stages`].
+/// The names of the variants, in the order of [`stages`].
 const STAGES: [&str; 5] = ["hard", "thread", "reader", "hard+thread", "whole"];
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Irq {
-    /// What makes the interrupts. `edu` and `ipi` are triggered by a thread, the HPET
+    /// The source of the interrupts. `edu` and `ipi` are triggered by a thread; the HPET
     /// interrupts by itself.
     source: Source,
-    /// Whether a thread of low priority keeps the CPU busy: then it is what is interrupted.
+    /// True if a thread of low priority keeps the CPU busy: then that thread is interrupted.
     busy: bool,
-    /// How many interrupts.
+    /// The number of interrupts.
     samples: u64,
-    /// The time between two of them.
+    /// The time between two interrupts.
     interval_us: u32,
     /// The reader's `SCHED_FIFO` priority.
     priority: u8,
     /// The CPU that is interrupted, and that the threads are bound to.
     cpu: CpuId,
-    /// The CPU that sends the interrupts of `ipi`; none: the same.
+    /// The CPU that sends the interrupts of `ipi`; if none, the one that is interrupted.
     from: Option<CpuId>,
-    /// Interrupts that come first and are not counted.
+    /// The number of first interrupts that are not counted.
     warmup: u32,
-    /// How many samples are kept raw.
+    /// The number of samples that are kept raw.
     keep: u32,
     /// A stall that falls into one interrupt of the HPET.
     stall: Option<Stall>,
@@ -157,7 +157,7 @@ impl Irq {
         }
     }
 
-    /// The triggering thread's whole life. Whatever happens the reader is told of the end.
+    /// Runs the triggering thread for its whole life. The reader always learns of the end.
     fn trigger(&self, pulse: &Pulse) -> Result<(), Reason> {
         let triggered = self.trigger_all(pulse);
         let stopped = pulse.stop();
@@ -182,7 +182,7 @@ impl Irq {
         Ok(())
     }
 
-    /// The reading thread's whole life.
+    /// Runs the reading thread for its whole life.
     fn read(&self, phase: Nanos) -> Result<Vec<Recording>, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorders = Recorders {
@@ -224,7 +224,7 @@ impl Irq {
         recordings.map(describe).collect()
     }
 
-    /// The burst, from its start to the last sample. Returns what [`Self::listen`] does.
+    /// Runs the burst, from its start to the last sample. Returns the result of [`Self::listen`].
     fn interrupted(
         &self,
         pulse: &Pulse,
@@ -245,7 +245,7 @@ impl Irq {
         })
     }
 
-    /// Goes through the burst. Returns when its first sample was asserted, and when the one
+    /// Receives the burst. Returns the times when its first sample was asserted, and when the one
     /// that is to be stalled is due.
     fn listen(
         &self,
@@ -316,8 +316,8 @@ impl Measurement for Irq {
     }
 }
 
-/// The measurement itself: wait for an interrupt, see when it came by where. A gap in the
-/// sequence is interrupts that were lost. Returns when the first one was asserted.
+/// Measures: waits for an interrupt, and reads when it passed each stage. A gap in the sequence
+/// means lost interrupts. Returns the time when the first one was asserted.
 #[inline(never)]
 fn sample(recorders: &mut Recorders, pulse: &Pulse, before: u64) -> io::Result<Nanos> {
     let mut before = before;
@@ -365,7 +365,7 @@ impl Recorders {
     }
 }
 
-/// What the variants are, in their order.
+/// Computes the values of the variants, in their order.
 fn stages(interrupt: &Interrupt, read: Nanos) -> [Nanos; 5] {
     let Interrupt {
         asserted,

@@ -3,8 +3,8 @@
 //!
 //! A comparator of the HPET interrupts at an interval that no software keeps, and its
 //! counter tells how many interrupts were due. Those that the hard handler did not see
-//! apart were lost. The intervals become smaller and smaller; at each there are several
-//! bursts, every one of them many clock ticks long, at phases that the seed decides.
+//! separately were lost. The intervals become smaller and smaller; at each there are several
+//! bursts, each of them many clock ticks long, at phases that the seed decides.
 
 use std::fmt::Write;
 use std::mem;
@@ -29,7 +29,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Irqrate>(table, Irqrate::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -44,37 +44,37 @@ pub const INFO: ProbeInfo = ProbeInfo {
     scope: Err("has no samples of the time between two moments"),
 };
 
-/// An interval is a whole number of these steps, and [`ODD`].
+/// The step of intervals: each is a whole number of steps, plus [`ODD`].
 const STEP: Nanos = Nanos(100);
-/// Thus no interval has a divisor in common with a tick of 1, 2, 4 or 10 ms, in units of the
-/// HPET's 10 ns: each tick of a burst comes elsewhere between two interrupts.
+/// The rest of each interval. So none has a divisor in common with a tick of 1, 2, 4 or 10 ms, in
+/// units of the HPET's 10 ns: each tick of a burst comes elsewhere between two interrupts.
 const ODD: Nanos = Nanos(30);
-/// The steps of the shortest interval that the device makes; nothing keeps up with it.
+/// The steps of the shortest interval that the device makes; no handler keeps up with it.
 const SHORTEST: i64 = 10;
-/// Those of the first one that is tried; doubled while any is lost.
+/// The steps of the first interval that is tried; doubled while any interrupt is lost.
 const FIRST: i64 = 512;
-/// Where interrupts are lost even at this one, something else is wrong.
+/// The longest interval: if interrupts are lost even at this one, something else is wrong.
 const LONGEST: i64 = FIRST << 7;
-/// The first strides downwards are this part of the interval, later ones that part of them.
+/// The divisor of the first strides downwards; later ones are that part of the previous strides.
 const STRIDE: i64 = 8;
-/// Comes before each burst: what the one before has kept the kernel from is done meanwhile.
+/// The rest before each burst: the kernel does meanwhile what the previous burst held up.
 const REST: Nanos = Nanos::from_millis(10);
-/// A burst begins anywhere in a tick.
+/// The longest delay of a burst, so that it begins anywhere in a tick.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Irqrate {
-    /// How many interrupts a burst has at least; one recording for each. The default is small
+    /// The smallest numbers of interrupts in a burst; one recording for each. The default is small
     /// enough for a virtual bench; the original has 1000, a million and a billion.
     bursts: Vec<u64>,
-    /// How long a burst is at least: at short intervals it has as many more interrupts.
+    /// The shortest duration of a burst: at short intervals it has as many more interrupts.
     burst_ms: u32,
-    /// How many bursts there are at each interval.
+    /// The number of bursts at each interval.
     repeats: u32,
-    /// Whether each interrupt also wakes a threaded handler.
+    /// True if each interrupt also wakes a threaded handler.
     threaded: bool,
-    /// How much longer the hard handler is made.
+    /// The time by which the hard handler is prolonged.
     handler_ns: u32,
     /// The `SCHED_FIFO` priority of the thread that waits for the end.
     priority: u8,
@@ -96,16 +96,16 @@ impl Default for Irqrate {
     }
 }
 
-/// How the bursts at one interval went.
+/// The result of the bursts at one interval.
 #[derive(Debug, Default)]
 struct Tried {
-    /// The interval in fact: a whole number of the HPET's own ticks.
+    /// The actual interval: a whole number of the HPET's own ticks.
     interval: Nanos,
-    /// How many interrupts were due.
+    /// The number of interrupts that were due.
     due: u64,
-    /// Of them, those that the hard handler did not see apart.
+    /// Those of them that the hard handler did not see separately.
     lost: u64,
-    /// The waiting thread's.
+    /// The page faults of the waiting thread.
     faults: Faults,
 }
 
@@ -121,14 +121,14 @@ impl Irqrate {
         within("priority", self.priority, 1, 99)
     }
 
-    /// How many interrupts a burst of `least` has at this interval.
+    /// Returns the number of interrupts in a burst of at least `least` at this interval.
     fn count(&self, least: u64, interval: Nanos) -> u64 {
         let time = Nanos::from_millis(self.burst_ms.into());
         least.max((time.0 as u64).div_ceil(interval.0 as u64))
     }
 
-    /// In how many parts the device makes `count` interrupts: at an interval that leaves no
-    /// time to anybody else it makes them for so long only.
+    /// Returns the number of parts in which the device makes `count` interrupts: at an interval
+    /// that leaves no time to others, it makes them only for a limited time.
     fn parts(&self, count: u64, interval: Nanos) -> u64 {
         let free = INTERVAL_FREE + Nanos(self.handler_ns.into());
         let most = (BURST_MAX.0 / interval.0) as u64;
@@ -139,7 +139,7 @@ impl Irqrate {
         }
     }
 
-    /// The bursts at one interval.
+    /// Runs the bursts at one interval.
     fn attempt(&self, least: u64, interval: Nanos, phases: &mut Phases) -> Result<Tried, Reason> {
         let count = self.count(least, interval);
         let parts = self.parts(count, interval);
@@ -166,7 +166,7 @@ impl Irqrate {
         Ok(tried)
     }
 
-    /// The thread's whole life.
+    /// Runs the thread for its whole life.
     fn measure(&self, phases: &mut Phases) -> Result<Vec<Recording>, Reason> {
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
         let mut first = FIRST;
@@ -203,7 +203,7 @@ impl Irqrate {
     }
 }
 
-/// One burst, to its end.
+/// Runs one burst, to its end.
 fn run(pulse: &Pulse, count: u64, tried: &mut Tried) -> Result<(), Reason> {
     let failed = |error| format!("{}: {error}", irq::DEVICE);
     pulse.start().map_err(failed)?;
@@ -235,7 +235,7 @@ fn findings(limit: Nanos, all: &[Tried]) -> Findings {
     ])
 }
 
-/// Each interval that was tried, in the order of time.
+/// Lists each interval that was tried, in order of time.
 fn table(all: &[Tried]) -> String {
     let mut text = "interval_us  interrupts  lost\n".to_owned();
     for tried in all {
@@ -246,8 +246,8 @@ fn table(all: &[Tried]) -> String {
     text
 }
 
-/// The interval one step above the longest one that `loses`. From `first` on, in steps,
-/// intervals become smaller and smaller, in strides that become finer behind each that loses.
+/// Finds the interval one step above the longest one that `loses`. From `first` on, intervals
+/// become smaller in strides of whole steps, which become finer after each interval that loses.
 fn descend(
     first: i64,
     mut loses: impl FnMut(Nanos) -> Result<bool, Reason>,
@@ -294,7 +294,7 @@ impl Measurement for Irqrate {
 mod tests {
     use super::*;
 
-    /// What is found where everything shorter than `limit` loses, and what was tried.
+    /// Returns the result if everything shorter than `limit` loses, and the intervals tried.
     fn found(limit: Nanos) -> (Result<Nanos, Reason>, Vec<Nanos>) {
         let mut tried = Vec::new();
         let found = descend(FIRST, |interval| {

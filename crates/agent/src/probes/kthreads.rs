@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `kthreads`: which threads the kernel itself has, with policy and priority, and
-//! whether interrupts are handled in threads.
+//! Probe `kthreads`: the kernel's own threads, with policy and priority, and whether
+//! interrupts are handled in threads.
 //!
-//! It lists and takes no samples. Threads of the same name, policy and priority stand in
-//! one line, and nothing in a line depends on when a thread was started, so that the lists
+//! It lists and takes no samples. Threads of the same name, policy and priority share one
+//! line, and nothing in a line depends on when a thread was started, so that the lists
 //! of two kernels can be compared line by line.
 
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Kthreads>(table, |_| Ok(())),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -40,7 +40,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
     scope: Err("has no samples of the time between two moments"),
 };
 
-/// Marks a kernel thread among the flags in `/proc/PID/stat` (the kernel's `PF_KTHREAD`).
+/// The flag of a kernel thread in `/proc/PID/stat` (the kernel's `PF_KTHREAD`).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -62,7 +62,7 @@ impl Measurement for Kthreads {
     }
 }
 
-/// A kernel thread. The order is that of the list: the most urgent first.
+/// A kernel thread. The order is that of the list: most urgent first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Thread {
     policy: Policy,
@@ -83,7 +83,7 @@ enum Policy {
 }
 
 impl Policy {
-    /// By its number in the kernel's `uapi/linux/sched.h`.
+    /// Returns the policy with this number in the kernel's `uapi/linux/sched.h`.
     fn new(number: i64) -> Self {
         match number {
             0 => Self::Other,
@@ -153,8 +153,8 @@ impl Thread {
     }
 }
 
-/// The workers of a pool are made as they are needed, and their names tell what each does
-/// at the moment: `kworker/0:1H-events_highpri` is one of `kworker/0:*H`.
+/// Returns a worker's name without its current work. Workers of a pool are created on demand, and
+/// their names include that work: `kworker/0:1H-events_highpri` is one of `kworker/0:*H`.
 fn stable_name(name: &str) -> String {
     let worker = || {
         let (pool, rest) = name.strip_prefix("kworker/")?.split_once(':')?;
@@ -165,7 +165,7 @@ fn stable_name(name: &str) -> String {
     worker().unwrap_or_else(|| name.to_owned())
 }
 
-/// All kernel threads there are, in the order of the list.
+/// Returns all kernel threads, in the order of the list.
 fn threads() -> io::Result<Vec<Thread>> {
     let mut threads = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -182,7 +182,7 @@ fn threads() -> io::Result<Vec<Thread>> {
     Ok(threads)
 }
 
-/// A line for each kind of thread.
+/// Writes a line for each kind of thread.
 fn list(threads: &[Thread]) -> String {
     let mut text = format!("{:<14}  priority  nice  thread\n", "policy");
     let same = threads.chunk_by(|one, next| one == next);
@@ -193,21 +193,21 @@ fn list(threads: &[Thread]) -> String {
     text
 }
 
-/// An interrupt line that somebody handles.
+/// An interrupt line that has a handler.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     number: u32,
-    /// Who handles it.
+    /// The names of its handlers.
     actions: String,
-    /// The thread that does so, if one does.
+    /// The thread that handles it, if one does.
     thread: Option<String>,
-    /// Whether each CPU has its own of it, as each has its timer on arm64: no kernel gives it
+    /// True if each CPU has its own, as each has its timer on arm64: no kernel gives it
     /// a thread.
     of_each_cpu: bool,
 }
 
-/// Whether an interrupt is one of each CPU's own, by its number in the hardware and by what
-/// controls it: ARM's GIC has these below 32 (GIC architecture specification, INTIDs).
+/// Returns true if each CPU has its own interrupt of this kind, by its number in the hardware and
+/// its controller: ARM's GIC has these below 32 (GIC architecture specification, INTIDs).
 fn is_of_each_cpu(chip: &str, in_hardware: &str) -> bool {
     let number = in_hardware.trim().parse::<u32>();
     chip.trim().starts_with("GIC") && number.is_ok_and(|number| number < 32)
@@ -233,7 +233,7 @@ fn interrupt_lines(threads: &[Thread]) -> Vec<Line> {
 }
 
 impl Line {
-    /// `None` where nobody handles it.
+    /// Creates the line; `None` if it has no handler.
     fn new(number: u32, actions: &str, threads: &[Thread]) -> Option<Self> {
         if actions.is_empty() {
             return None;
@@ -248,12 +248,12 @@ impl Line {
         })
     }
 
-    /// Whether it is that of the clock, which interrupts before there are threads.
+    /// Returns true if it is that of the clock, which interrupts before there are threads.
     fn is_clock(&self) -> bool {
         self.actions == "timer"
     }
 
-    /// Whether it only leads to other lines, as that of a controller behind another does
+    /// Returns true if it only leads to other lines, as that of a cascaded controller does
     /// (`chained_action` in `kernel/irq/chip.c`, which has no name).
     fn is_chained(&self) -> bool {
         self.actions == "(null)"
@@ -285,7 +285,7 @@ fn findings(threads: &[Thread], lines: &[Line]) -> Findings {
     ])
 }
 
-/// What makes the kernel handle every interrupt in a thread that can be handled so.
+/// Names what makes the kernel handle every possible interrupt in a thread, or says nothing does.
 fn forced(version: &str, cmdline: &str) -> &'static str {
     let has = |text: &str, word| text.split_whitespace().any(|found| found == word);
     if has(version, "PREEMPT_RT") {
@@ -297,9 +297,9 @@ fn forced(version: &str, cmdline: &str) -> &'static str {
     }
 }
 
-/// Has each interrupt line a thread? Has none? Both by their numbers, whatever the kernel was
-/// told to do. The clock's line, what each CPU has its own of, and what only leads to others
-/// are not counted, and named: no kernel gives them a thread.
+/// Checks whether each interrupt line has a thread, and whether none has, each with its numbers,
+/// whatever the kernel was told to do. The clock's line, those that each CPU has, and those that
+/// only lead to others are named and not counted: no kernel gives them a thread.
 fn verdicts(forced: &str, lines: &[Line]) -> [Finding; 2] {
     let (own, lines): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.of_each_cpu);
     let (chained, lines): (Vec<&Line>, Vec<&Line>) =
@@ -335,7 +335,7 @@ fn verdicts(forced: &str, lines: &[Line]) -> [Finding; 2] {
     })
 }
 
-/// Lines by number and handler: `8 rtc0, 9 acpi`.
+/// Lists lines by number and handler: `8 rtc0, 9 acpi`.
 fn names(lines: &[&Line]) -> String {
     let name = |line: &&Line| format!("{} {}", line.number, line.actions);
     lines.iter().map(name).collect::<Vec<_>>().join(", ")

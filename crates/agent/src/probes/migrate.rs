@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `migrate`: how long a thread takes to run on another CPU that it asks for.
+//! Probe `migrate`: the time that a thread takes to run on another CPU on request.
 //!
-//! `sched_setaffinity(2)` on itself, to a CPU that it does not run on: the kernel hands it
-//! over by the other CPU's `migration` thread, and the call returns there.
+//! It calls `sched_setaffinity(2)` on itself, with a CPU that it does not run on: the kernel hands
+//! it over through the other CPU's `migration` thread, and the call returns there.
 
 use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
@@ -23,27 +23,27 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Migrate>(table, Migrate::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "migration"),
     scope: Err("leads from one CPU to another"),
 };
 
-/// The thread sleeps so long before each sample: no multiple of a tick.
+/// The thread's sleep before each sample: no multiple of a tick.
 const PAUSE: Nanos = Nanos::from_micros(997);
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Migrate {
-    /// How many migrations are measured of each pair; all are kept.
+    /// The number of migrations that are measured of each pair; all are kept.
     samples: u64,
-    /// Migrations that come first and are not counted.
+    /// The number of first migrations that are not counted.
     warmup: u32,
     /// The thread's `SCHED_FIFO` priority.
     priority: u8,
-    /// From which CPU to which; if empty, from the first to itself, to each other, and back.
+    /// The CPUs of origin and destination; if empty, the first to itself, to each other, and back.
     pairs: Vec<(CpuId, CpuId)>,
 }
 
@@ -69,7 +69,7 @@ impl Migrate {
         self.samples + u64::from(self.warmup)
     }
 
-    /// The thread's whole life.
+    /// Runs the thread for its whole life.
     fn measure(&self, (from, to): (CpuId, CpuId), phase: Nanos) -> Result<Recording, Reason> {
         let mut recorder = SeenRecorder::new(self.samples as usize, self.samples);
         let mut settings = rt::prepare_thread(from, self.priority)?;

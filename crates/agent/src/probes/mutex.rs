@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `mutex`: acquire and release of a priority-inheritance mutex in the inversion case.
 //!
-//! Three threads share a CPU. The low one owns the mutex, the high one requests it, and the
+//! Three threads share a CPU. The low one owns the mutex, and the high one requests it. The
 //! intermediate one is ready to run but, because the owner inherits the high priority, may
-//! not before the high thread had the mutex. Rounds follow one another in [`bursts`].
+//! not before the high thread has had the mutex. Rounds follow one another in [`bursts`].
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
@@ -27,7 +27,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Contention>(table, Contention::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -40,10 +40,10 @@ pub const INFO: ProbeInfo = ProbeInfo {
     })),
 };
 
-/// No round is shorter: it has eight system calls and six switches.
+/// The shortest time of a round, which has eight system calls and six switches.
 const SHORTEST: Nanos = Nanos(1_500);
 
-/// What a thread notes.
+/// Events that a thread notes.
 const REQUESTS: Event = 0;
 const OWNER_RUNS: Event = 1;
 const UNLOCKS: Event = 2;
@@ -51,7 +51,7 @@ const REQUESTER_RUNS: Event = 3;
 const MEDIUM_RUNS: Event = 4;
 const EVENTS: usize = 5;
 
-/// What is measured in each round: from which event to which.
+/// The paths measured in each round: from one event to another.
 const PATHS: [(&str, (Event, Event)); 2] = [
     ("acquire", (REQUESTS, OWNER_RUNS)),
     ("release", (UNLOCKS, REQUESTER_RUNS)),
@@ -64,13 +64,13 @@ const HIGH: u32 = 2;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Contention {
-    /// For how many ticks of the kernel's clock acquisitions and releases follow one another.
+    /// The number of ticks of the kernel's clock for which acquisitions and releases go on.
     ticks: u32,
     /// The low thread's `SCHED_FIFO` priority; the other two have the next ones above.
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
-    /// A stall that falls into the burst whose number is `sample`; its `offset_ns` says where.
+    /// A stall that falls into the burst whose number is `sample`; `offset_ns` gives the position.
     stall: Option<Stall>,
 }
 
@@ -150,8 +150,8 @@ fn settings(found: &[Settings]) -> Settings {
     settings
 }
 
-/// In how many rounds the medium thread ran before the high one had the mutex: in none, or
-/// these are not the times of a mutex that prevents it.
+/// Counts the rounds in which the medium thread ran before the high one had the mutex. There must
+/// be none, or these are not the times of a mutex that prevents it.
 fn inversions(stamps: &[Stamp]) -> Result<Finding, Reason> {
     let inverted = |round: &&[Stamp]| {
         let place = |event| round.iter().position(|stamp| stamp.event == event);
@@ -170,7 +170,7 @@ fn inversions(stamps: &[Stamp]) -> Result<Finding, Reason> {
 
 const PROTOCOL: Protocol = Protocol::Inherit;
 
-/// What the threads share.
+/// The state that the threads share.
 struct Stage {
     mutex: Mutex,
     medium: Semaphore,
@@ -205,8 +205,8 @@ impl Stage {
         self.high.post();
     }
 
-    /// The measurement itself. Being lower than the others the low thread goes on after each
-    /// step only when they are blocked, or when it is itself boosted.
+    /// Measures one round. Being lower than the others, the low thread continues after each step
+    /// only when they are blocked, or when it is itself boosted.
     fn round(&self, while_wanted: impl FnOnce()) {
         let owned = self.mutex.lock();
         self.high.post();

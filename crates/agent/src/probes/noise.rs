@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `noise`: all that takes a CPU from a thread that never gives it up.
+//! Probe `noise`: everything that takes a CPU from a thread that never gives it up.
 //!
-//! Threads read the clock in a loop, one on each CPU, as rtla's osnoise and oslat do. What is
-//! an interruption is not guessed from the length of a gap: the processor tells it, by
-//! [`kernel_entry`]. So each is kept, however short; and a gap without one is no work of this
-//! kernel on this CPU, but of whoever is below it.
+//! Threads read the clock in a loop, one on each CPU, like rtla's osnoise and oslat. An
+//! interruption is not guessed from the length of a gap: the processor reports it, by
+//! [`kernel_entry`]. So each is kept, however short. A gap without one is not caused by this
+//! kernel on this CPU, but by a layer below it.
 
 use std::sync::Barrier;
 use std::thread;
@@ -35,7 +35,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Noise>(table, Noise::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -54,24 +54,24 @@ pub const INFO: ProbeInfo = ProbeInfo {
     }),
 };
 
-/// What it finds.
+/// The names of its findings.
 const RATE: &str = "interruption_rate";
 const SHARE: &str = "interrupted_share";
 const HARDWARE_SHARE: &str = "hardware_noise";
 const HARDWARE_COUNT: &str = "hardware_noise_count";
 const HARDWARE_WORST: &str = "hardware_noise_worst";
 
-/// What was begun before, such as the thread itself, is over after this.
+/// The time in which earlier work, such as the start of the thread itself, is over.
 const SETTLING: Nanos = Nanos::from_millis(100);
-/// The threads begin up to a tick of 4 ms later, as the seed has it.
+/// The longest delay of a thread's start, up to a tick of 4 ms; the seed chooses it.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// So long after the begin a stall begins, off the ticks.
+/// The time from the start to a stall, off the ticks.
 const STALL_OFFSET: Nanos = Nanos(51_000_000);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Noise {
-    /// How long each thread holds its CPU.
+    /// The time for which each thread holds its CPU.
     duration_ms: u32,
     /// A gap between two reads of the clock that is longer than this, and in which the kernel
     /// did nothing, is hardware noise.
@@ -80,9 +80,9 @@ struct Noise {
     priority: u8,
     /// One thread is bound to each of these CPUs; empty means all that the target may use.
     cpus: Vec<CpuId>,
-    /// How many interruptions of each CPU are kept raw.
+    /// The number of interruptions of each CPU that are kept raw.
     keep: u32,
-    /// A stall on the first of these CPUs; there is no sample for it to be meant for.
+    /// A stall on the first of these CPUs; it is not meant for any sample.
     stall: Option<Stall>,
 }
 
@@ -119,7 +119,7 @@ impl Noise {
         }
     }
 
-    /// One thread's whole life: when it began to look, and what it saw.
+    /// Runs one thread for its whole life: returns when it began to look, and what it saw.
     fn observe(
         &self,
         cpu: CpuId,
@@ -164,7 +164,7 @@ impl Noise {
         Ok((begin, recording))
     }
 
-    /// What a sample of nothing takes; an error where interruptions cannot be told.
+    /// Returns the length of an empty sample; an error if interruptions cannot be noticed.
     fn least_gap(&self) -> Result<Nanos, Reason> {
         match kernel_entry::is_told() {
             Ok(true) => {}
@@ -214,18 +214,18 @@ impl HardwareNoise {
     }
 }
 
-/// What a thread saw besides its samples.
+/// The observations of a thread besides its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// When the last reading was.
+    /// The time of the last reading.
     end: Nanos,
-    /// How long it did not look, but read a trace.
+    /// The time for which it did not look, because it read a trace.
     held: Nanos,
     hardware: HardwareNoise,
 }
 
-/// The measurement itself: read the clock until the duration is over, and record each gap in
-/// which the kernel came in, from the last reading before to the first behind.
+/// Measures: reads the clock until the duration is over, and records each gap in which the kernel
+/// came in, from the last reading before it to the first one after it.
 #[inline(never)]
 fn watch(sink: &mut impl Sink, threshold_ns: i64, begin: Nanos, duration: Nanos) -> Seen {
     let (mut held, mut hardware) = (Nanos::ZERO, HardwareNoise::default());
@@ -255,7 +255,7 @@ fn watch(sink: &mut impl Sink, threshold_ns: i64, begin: Nanos, duration: Nanos)
     }
 }
 
-/// A reading of the clock that nothing interrupts; from then on interruptions are noticed.
+/// Reads the clock without an interruption; from then on interruptions are noticed.
 #[inline]
 fn undisturbed() -> Nanos {
     loop {
@@ -267,7 +267,7 @@ fn undisturbed() -> Nanos {
     }
 }
 
-/// What an interruption of no length would be, of many.
+/// Returns the shortest of many gaps that an interruption of no length would cause.
 fn shortest_gap() -> Nanos {
     let gap = |_| {
         let before = now();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `packet`: network latency, from before `send` to behind `recv`.
+//! Probe `packet`: network latency, from before `send` to after `recv`.
 //!
-//! A frame goes from one network interface to another, over a wire. A thread sends it, another
-//! one waits for it at the other end, with a higher priority on the same CPU. In between are the
+//! A frame goes from one network interface to another, over a wire. One thread sends it, another
+//! waits for it at the other end, with a higher priority on the same CPU. In between are the
 //! system call, the queueing discipline, the driver, the card's interrupt and its thread, NAPI,
 //! the socket and the wake-up.
 
@@ -33,7 +33,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Packet>(table, Packet::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "frame over the wire"),
@@ -41,45 +41,45 @@ pub const INFO: ProbeInfo = ProbeInfo {
 };
 
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// So long after the end of the pause before its sample a stall begins: the thread that makes
-/// it leaves the CPU, and the sender is back from its sleep and sends.
+/// The time from the end of the pause before its sample to the start of a stall: the thread that
+/// makes it leaves the CPU, and the sender is back from its sleep and sends.
 const STALL_OFFSET: Nanos = Nanos(9_000);
 
-/// A frame that has not come by then is lost.
+/// The time after which a frame that has not arrived is lost.
 const LOST: Duration = Duration::from_secs(1);
-/// Frames that are sent before, until one comes: the first one waits for the other end's
-/// hardware address.
+/// The number of frames that are sent beforehand, until one arrives: the first one waits for the
+/// other end's hardware address.
 const TRIALS: u32 = 3;
 
-/// The type of raw frames: of those that IEEE 802 leaves to experiments.
+/// The type of raw frames: one that IEEE 802 reserves for experiments.
 const ETHERTYPE: u16 = 0x88b5;
 const PORTS: [u16; 2] = [20_997, 20_998];
 
-/// What comes before the payload; ICMP's header is as long as UDP's.
+/// The length of the headers before the payload; ICMP's header is as long as UDP's.
 const ETHERNET: u32 = 14;
 const ETHERNET_IP_UDP: u32 = ETHERNET + 20 + 8;
-/// With time stamps, which Linux has switched on.
+/// The length with time stamps, which Linux has switched on.
 const ETHERNET_IP_TCP: u32 = ETHERNET + 20 + 20 + 12;
-/// A frame's number, which is in each.
+/// The length of a frame's number, which is in each frame.
 const NUMBER: u32 = 8;
 /// The smallest frame.
 const SHORTEST: u32 = 60;
 
-/// What a thread notes.
+/// Events that a thread notes.
 const SENDS: Event = 0;
 const RECEIVES: Event = 1;
 
-/// The header of an echo request, in which the kernel puts the rest.
+/// The header of an echo request; the kernel fills in the rest.
 const ECHO_REQUEST: [u8; 8] = [8, 0, 0, 0, 0, 0, 0, 0];
 const NO_BUSY_POLL: &str = "the kernel has it with NET_RX_BUSY_POLL only";
 
-/// How a pair of interfaces is made where there is none.
+/// The commands that make a pair of interfaces if there is none.
 const MAKE_A_PAIR: &str = "ip netns add wire && \
     ip link add wire0 type veth peer name wire1 netns wire && \
     ip addr add 198.18.0.1/24 dev wire0 && ip link set wire0 up && \
     ip -n wire addr add 198.18.0.2/24 dev wire1 && ip -n wire link set wire1 up";
 
-/// What is sent.
+/// The kind of frames that are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
@@ -99,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// The bytes of a frame that come before the payload.
+    /// Returns the number of bytes of a frame before the payload.
     fn headers(self) -> u32 {
         match self {
             Self::Raw => ETHERNET,
@@ -108,13 +108,13 @@ impl Kind {
         }
     }
 
-    /// The bytes of the smallest frame.
+    /// Returns the number of bytes of the smallest frame.
     fn shortest(self) -> u32 {
         SHORTEST.max(self.headers() + NUMBER)
     }
 }
 
-/// What a sample is.
+/// The end of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Way {
@@ -125,19 +125,19 @@ enum Way {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Packet {
-    /// What is sent: frames of a type of their own, UDP, TCP, or echo requests, which the other
-    /// end's kernel answers.
+    /// The kind of frames: frames of a type of their own, UDP, TCP, or echo requests, which the
+    /// other end's kernel answers.
     kind: Kind,
-    /// Whether a sample ends at the other end, or when the answer from there is back; none: the
-    /// former, but for what the kernel answers.
+    /// The end of a sample: at the other end, or when the answer from there is back. If none, the
+    /// former, except for requests that the kernel answers.
     way: Option<Way>,
-    /// How many frames are measured; all are kept.
+    /// The number of frames that are measured; all are kept.
     samples: u64,
-    /// Frames that come first and are not counted.
+    /// The number of first frames that are not counted.
     warmup: u32,
     /// The sender's pause before each frame.
     interval_us: u32,
-    /// The size of the whole frame, without its check sequence; none: the smallest of its kind.
+    /// The size of the whole frame, without its check sequence; if none, the smallest of its kind.
     bytes: Option<u32>,
     /// The sender's `SCHED_FIFO` priority; the thread at the other end has the next one above.
     priority: u8,
@@ -147,10 +147,10 @@ struct Packet {
     from: String,
     /// The interface that receives.
     to: String,
-    /// The network namespace that the latter is in; empty: the target's own.
+    /// The network namespace of the receiving interface; if empty, the target's own.
     namespace: String,
-    /// For so long a thread looks for frames at the card itself before it sleeps
-    /// (`SO_BUSY_POLL`); 0: it sleeps at once.
+    /// The time for which a thread looks for frames at the card itself before it sleeps
+    /// (`SO_BUSY_POLL`); with 0 it sleeps at once.
     busy_poll_us: u32,
     /// A stall that falls into one sample.
     stall: Option<Stall>,
@@ -249,12 +249,12 @@ impl Packet {
         }
     }
 
-    /// Does something where the receiving interface is.
+    /// Runs `body` in the network namespace of the receiving interface.
     fn there<T: Send>(&self, body: impl FnOnce() -> io::Result<T> + Send) -> Result<T, Reason> {
         network::within(&self.namespace, body).map_err(|error| self.no_wire(&self.to, &error))
     }
 
-    /// Does something where the sending interface is.
+    /// Runs `body` in the network namespace of the sending interface.
     fn here<T>(&self, body: impl FnOnce() -> io::Result<T>) -> Result<T, Reason> {
         body().map_err(|error| self.no_wire(&self.from, &error))
     }
@@ -282,8 +282,8 @@ impl Packet {
         .into()
     }
 
-    /// Both ends, over which frames have gone already; only the one that sends, where the other
-    /// one's kernel answers.
+    /// Creates both ends, after test frames have passed between them; only the sending end if the
+    /// other one's kernel answers.
     fn ends(&self) -> Result<(End, Option<End>), Reason> {
         let payload = self.payload() as usize;
         let stream = self.kind == Kind::Tcp;
@@ -348,8 +348,8 @@ impl Packet {
         ])
     }
 
-    /// The ends of a TCP connection: once it is there, they send and receive as others do. Each
-    /// write is sent at once (`TCP_NODELAY`).
+    /// Creates the ends of a TCP connection. Once connected, they send and receive like others.
+    /// Each write is sent at once (`TCP_NODELAY`).
     fn connection(&self, [_, far]: [SocketAddr; 2]) -> Result<[UdpSocket; 2], Reason> {
         let listener = self.there(|| TcpListener::bind(far))?;
         let near = self.here(|| TcpStream::connect_timeout(&far, LOST * TRIALS))?;
@@ -360,7 +360,7 @@ impl Packet {
         Ok(ends.map(|end| OwnedFd::from(end).into()))
     }
 
-    /// The first frames are sent at leisure: what cannot be received is no wire.
+    /// Tries out the ends with frames that are not measured: without an arrival there is no wire.
     fn tried_out(&self, mut near: End, far: Option<End>) -> Result<(End, Option<End>), Reason> {
         let Some(mut far) = far else {
             self.try_out(&mut near, None)?;
@@ -371,7 +371,7 @@ impl Packet {
         Ok((near, Some(far)))
     }
 
-    /// From one end to the other; or to it, where its kernel answers.
+    /// Tries the way from one end to the other, or back to it if the other's kernel answers.
     fn try_out(&self, from: &mut End, mut to: Option<&mut End>) -> Result<(), Reason> {
         let failed = |error: io::Error| self.no_wire(&self.from, &error);
         from.number(NOT_COUNTED);
@@ -461,7 +461,7 @@ fn datagrams(from: SocketAddr, to: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The number of a frame that is no sample.
+/// The number of a frame that is not a sample.
 const NOT_COUNTED: u64 = u64::MAX;
 /// The longest frame.
 const ROOM: usize = 1_514;
@@ -469,15 +469,15 @@ const ROOM: usize = 1_514;
 /// One end of the wire.
 struct End {
     socket: UdpSocket,
-    /// What is sent.
+    /// The frame to send.
     frame: Vec<u8>,
-    /// What is received.
+    /// The buffer for received frames.
     room: Box<[u8; ROOM]>,
-    /// Where a frame's number is, in both.
+    /// The position of a frame's number, in both.
     place: usize,
-    /// Whether what comes is a stream: a frame's bytes may come in pieces.
+    /// True if a stream is received: a frame's bytes may arrive in pieces.
     stream: bool,
-    /// How many of them have come.
+    /// The number of a frame's bytes that have arrived.
     come: usize,
 }
 
@@ -504,7 +504,7 @@ impl End {
         self.socket.send(&self.frame).map(drop)
     }
 
-    /// The number of the next frame; `None` where none has come in time.
+    /// Returns the number of the next frame; `None` if none has arrived in time.
     fn receive(&mut self) -> io::Result<Option<u64>> {
         loop {
             let end = if self.stream { self.frame.len() } else { ROOM };
@@ -529,16 +529,16 @@ impl End {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Wire {
     stamps: EventLog,
-    /// How many of the frames that were sent have come.
+    /// The number of sent frames that have arrived.
     arrived: AtomicU64,
     over: AtomicBool,
 }
 
 impl Wire {
-    /// The sender's whole life. By its first sample the receiver has long since blocked.
+    /// Runs the sender for its whole life. By its first sample the receiver has long since blocked.
     fn send(&self, probe: &Packet, mut near: End, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(probe.interval() + phase);
         let mut number = 0;
@@ -559,7 +559,7 @@ impl Wire {
         let _ = near.send();
     }
 
-    /// Where what brings the frame is lower than the sender, it has not come yet.
+    /// Waits for a frame that is still on its way, carried by a lower priority than the sender's.
     fn wait_beyond(&self, before: u64) {
         const POLL: Nanos = Nanos::from_micros(500);
         let mut polls = LOST.as_nanos() as i64 / POLL.0;
@@ -579,7 +579,7 @@ impl Wire {
         }
     }
 
-    /// The whole life of the thread at the other end.
+    /// Runs the thread at the other end for its whole life.
     fn receive(&self, mut far: End, way: Way) {
         let mut next = 0;
         while !self.over.load(SeqCst) {
@@ -645,7 +645,7 @@ mod tests {
         assert!(error.contains("74 bytes"), "{error}");
     }
 
-    /// What a stream brings in pieces is one frame, and what it brings together is two.
+    /// A frame that a stream brings in pieces is one, and two that it brings together are two.
     #[test]
     fn frames_of_a_stream_are_told_apart() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -667,7 +667,7 @@ mod tests {
         assert!(end.receive().is_err());
     }
 
-    /// What is measured over the loopback interface needs neither root nor a second interface.
+    /// Measuring over the loopback interface needs neither root nor a second interface.
     #[test]
     fn datagrams_and_connections_go_over_the_loopback_interface_and_back() {
         for kind in [Kind::Udp, Kind::Tcp] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `program`: runs any program, times it as a whole, and keeps what it prints.
+//! Probe `program`: runs any program, times it as a whole, and keeps its output.
 //!
-//! This is how other tools' figures come from the same guest, beside the same load.
+//! So other tools' figures can come from the same guest, beside the same load.
 
 use std::io::Read;
 
@@ -24,17 +24,17 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Program>(table, Program::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Work, ""),
     scope: Err("is the time that whole programs take, which is throughput, not a latency"),
 };
 
-/// The program that runs: each probe that measures programs runs one at a time.
+/// The running program: each probe that measures programs runs one at a time.
 pub static MEASURED: Group = Group::new();
 
-/// More than this of what all executions print is not kept, which is an error, not a silent cut.
+/// The most bytes of all executions' output; more is an error, since a silent cut would mislead.
 const OUTPUT_LIMIT: u64 = 64 << 20;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -42,7 +42,7 @@ const OUTPUT_LIMIT: u64 = 64 << 20;
 struct Program {
     /// The program and its arguments.
     run: Vec<String>,
-    /// How many executions; each is a sample.
+    /// The number of executions; each is a sample.
     #[serde(default = "one")]
     samples: u32,
 }
@@ -88,7 +88,7 @@ impl Measurement for Program {
     }
 }
 
-/// Runs a command to its end and returns what it printed; a failure is an error.
+/// Runs a command to its end and returns its output; a failure is an error.
 pub fn run_once(command: &[String]) -> Result<String, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
     let mut child = spawn(command).map_err(|error| not_started(command, &error))?;
@@ -119,7 +119,7 @@ fn too_much(command: &[String]) -> Reason {
     format!("{}: printed more than {limit} MiB", command.join(" ")).into()
 }
 
-/// Why a command could not be started.
+/// Returns the reason why a command could not be started.
 pub fn not_started(command: &[String], error: &std::io::Error) -> Reason {
     Reason::NotFound {
         program: command.join(" "),

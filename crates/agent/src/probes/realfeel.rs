@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `realfeel`: the jitter of a periodic interrupt as user space sees it.
+//! Probe `realfeel`: the jitter of a periodic interrupt as seen from user space.
 //!
-//! This is what Andrew Morton's program of this name measures: a thread reads `/dev/rtc`,
+//! This is the measurement of Andrew Morton's program of this name: a thread reads `/dev/rtc`,
 //! and the jitter is the time between two reads that returned, minus the nominal period. It
-//! is signed, and no lateness: one late interrupt makes two jitters, a long one and, as the
+//! is signed, and is not a lateness: one late interrupt makes two jitters, a long one and, as the
 //! next is in time again, a short one.
 
 use std::path::Path;
@@ -29,50 +29,50 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Realfeel>(table, Realfeel::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Jitter, "jitter of a periodic interrupt"),
     scope: Ok(Watched::LATENESS),
 };
 
-/// Where the real-time clock is looked for.
+/// The paths that the real-time clock may have.
 const DEVICES: [&str; 2] = ["/dev/rtc0", "/dev/rtc"];
-/// An interrupt that has not come after this will not come.
+/// The time after which an interrupt that has not come will not come.
 const PATIENCE: Nanos = Nanos::from_millis(1_000);
-/// What is added to twice the time that the samples take where no duration is given.
+/// The time that is added to twice the duration of the samples if no duration is given.
 const SPARE: Nanos = Nanos::from_millis(10_000);
 
-/// What interrupts.
+/// The source of interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Source {
-    /// The real-time clock where there is one, else a timerfd.
+    /// The real-time clock if there is one, else a timerfd.
     Auto,
     /// The real-time clock.
     Rtc,
-    /// A timer of the kernel's.
+    /// A timer of the kernel.
     Timerfd,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Realfeel {
-    /// What interrupts.
+    /// The source of interrupts.
     pub(crate) source: Source,
-    /// The interrupts' frequency, a power of two as the real-time clock wants it.
+    /// The interrupts' frequency, a power of two as the real-time clock requires.
     pub(crate) hertz: u32,
-    /// How many intervals are measured, unless the time is over first.
+    /// The number of intervals that are measured, unless the time is over first.
     pub(crate) samples: u64,
-    /// The longest time that it may take; without it, twice what the samples take, and 10 s.
+    /// The longest time that it may take; by default, twice the time of the samples, plus 10 s.
     pub(crate) duration_ms: Option<u32>,
     /// The reader's `SCHED_FIFO` priority.
     pub(crate) priority: u8,
     /// The CPU that it is bound to.
     pub(crate) cpu: CpuId,
-    /// Intervals that are gone through first and not counted.
+    /// The number of first intervals that are not counted.
     pub(crate) warmup: u32,
-    /// How many samples are kept raw.
+    /// The number of samples that are kept raw.
     pub(crate) keep: u32,
 }
 
@@ -91,9 +91,9 @@ impl Default for Realfeel {
     }
 }
 
-/// How the interrupts came that were read.
+/// Facts about the interrupts that were read.
 pub(crate) struct Measured {
-    /// What interrupted.
+    /// The source of the interrupts.
     pub source: &'static str,
     /// How it was measured, as read back.
     pub settings: Settings,
@@ -117,18 +117,18 @@ impl Realfeel {
         within("keep", self.keep, 0, KEEP_MOST)
     }
 
-    /// The nominal period, rounded down as the kernel does.
+    /// Returns the nominal period, rounded down as the kernel does.
     fn period(&self) -> Nanos {
         Nanos(1_000_000_000 / i64::from(self.hertz))
     }
 
-    /// How long its intervals take if no interrupt is missed.
+    /// Returns the time that its intervals take if no interrupt is missed.
     fn whole(&self) -> Nanos {
         let all = i64::try_from(self.samples + u64::from(self.warmup)).unwrap_or(i64::MAX);
         Nanos(self.period().0.saturating_mul(all))
     }
 
-    /// The longest time that it may take.
+    /// Returns the longest time that it may take.
     fn duration(&self) -> Nanos {
         let follows = Nanos(self.whole().0.saturating_mul(2)) + SPARE;
         self.duration_ms.map_or(follows, |duration_ms| {
@@ -136,7 +136,7 @@ impl Realfeel {
         })
     }
 
-    /// Switches the interrupts on. Also returns what interrupts, and why it is not the clock.
+    /// Switches the interrupts on. Also returns their source, and why it is not the clock.
     fn switch_on(&self) -> Result<(Periodic, &'static str, Option<Reason>), Reason> {
         let why = match self.source {
             Source::Timerfd => None,
@@ -151,7 +151,7 @@ impl Realfeel {
         Ok((timer, "timerfd", why))
     }
 
-    /// A clock counts only if its interrupt comes: some take every request and do nothing.
+    /// Opens the clock. It counts only if its interrupt comes: some accept all requests in vain.
     fn clock(&self) -> Result<Periodic, Reason> {
         let exists = |device: &&&str| Path::new(device).exists();
         let device = DEVICES.iter().find(exists);
@@ -187,7 +187,7 @@ impl Realfeel {
         Ok((sink, Measured { source, settings }))
     }
 
-    /// A whole recording.
+    /// Takes a whole recording.
     fn record(&self, phase: Nanos) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let recorder = SeenRecorder::new(kept, self.samples);
@@ -202,7 +202,7 @@ impl Realfeel {
         Ok(recording)
     }
 
-    /// The reading thread's whole life.
+    /// Runs the reading thread for its whole life.
     fn read<T: Sink>(
         &self,
         interrupts: &Periodic,
@@ -224,9 +224,9 @@ impl Realfeel {
     }
 }
 
-/// The measurement itself: read, see how long after the last one that returned.
+/// Measures: reads, and takes the time since the previous read returned.
 ///
-/// Where a read tells of several interrupts, those before the last are counted as missed;
+/// If a read reports several interrupts, those before the last are counted as missed;
 /// the interval is taken as it is, as the original does.
 #[inline(never)]
 fn sample(

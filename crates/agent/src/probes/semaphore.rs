@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `semaphore`: acquire and release of a semaphore when a thread switch comes of it,
-//! against the number of threads that wait. Rounds follow one another in [`bursts`].
+//! Probe `semaphore`: acquire and release of a semaphore when they cause a thread switch,
+//! against the number of waiting threads. Rounds follow one another in [`bursts`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Contention>(table, Contention::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -45,22 +45,22 @@ pub const INFO: ProbeInfo = ProbeInfo {
     })),
 };
 
-/// No waiter comes and is released in less: that is eight system calls and four switches.
+/// The shortest time of a waiter's arrival and release: eight system calls and four switches.
 const SHORTEST: Nanos = Nanos(1_000);
 
-/// What all waiters together change by less than this share of the median sample is no effect.
+/// The share of the median sample below which the effect of all waiters together is negligible.
 const NEGLIGIBLE: f64 = 0.01;
 
-/// What a thread notes.
+/// Events that a thread notes.
 const ATTEMPTS: Event = 0;
 const CREATOR_RUNS: Event = 1;
 const POSTS: Event = 2;
 const WAITER_RUNS: Event = 3;
-/// How many of them each waiter causes in a round.
+/// The number of events that each waiter causes in a round.
 const EVENTS: usize = 4;
 
-/// What is measured of each waiter in a round: from which event to which, and how many threads
-/// wait meanwhile, by its turn: one more at every attempt, and one fewer at every post.
+/// A path that is measured of each waiter in a round: from one event to another, and the number
+/// of threads that wait meanwhile, by its turn: one more at every attempt, one fewer at every post.
 type Path = (&'static str, (Event, Event), fn(usize, usize) -> usize);
 const PATHS: [Path; 2] = [
     ("acquire", (ATTEMPTS, CREATOR_RUNS), |turn, all| turn % all),
@@ -69,16 +69,16 @@ const PATHS: [Path; 2] = [
     }),
 ];
 
-/// The rounds take so many semaphores in turn. The kernel keeps all futexes in some hundred
-/// buckets: where a waiter's gate shares that of the semaphore, each call is some
+/// The number of semaphores that rounds use in turn. The kernel keeps all futexes in some hundred
+/// buckets: if a waiter's gate shares that of the semaphore, each call is some
 /// instructions longer, which would look like an effect of the number of waiters. As it is,
-/// each number meets that in a few rounds only, and the median in none.
+/// each number of waiters meets that in a few rounds only, and the median in none.
 const SEMAPHORES: usize = 31;
 
 /// The creating thread's number; the waiters count from 0.
 const CREATOR: u32 = u32::MAX;
 
-/// In which order the waiters come to the semaphore.
+/// The order in which the waiters come to the semaphore.
 ///
 /// It matters, because the kernel keeps waiters sorted by priority (`plist_add`): Linux 6.1
 /// looks for the place of a new one from the highest downwards, 6.12 from both ends at once.
@@ -102,7 +102,7 @@ impl Order {
         }
     }
 
-    /// The waiters, from 0 for the lowest, in the order in which they come.
+    /// Returns the waiters, from 0 for the lowest, in the order in which they come.
     fn arrivals(self, waiters: u8) -> Vec<u8> {
         let inward = |turn: u8| {
             if turn % 2 == 0 {
@@ -122,17 +122,17 @@ impl Order {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Contention {
-    /// How many threads wait when all of them do.
+    /// The number of threads that wait when all of them do.
     waiters: u8,
-    /// For how many ticks of the kernel's clock rounds follow one another, in each order.
+    /// The number of ticks of the kernel's clock for which rounds go on, in each order.
     ticks: u32,
-    /// In which orders they come, in turn; one variant each.
+    /// The orders in which they come, in turn; one variant each.
     orders: Vec<Order>,
     /// The creating thread's `SCHED_FIFO` priority; the waiters have the next ones above.
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
-    /// A stall that falls into the burst whose number is `sample`; its `offset_ns` says where.
+    /// A stall that falls into the burst whose number is `sample`; `offset_ns` gives the position.
     stall: Option<Stall>,
 }
 
@@ -181,7 +181,7 @@ impl Contention {
         Ok((stage.stamps.finish()?, settings))
     }
 
-    /// `found`: how the creating thread was scheduled, then the waiters, lowest first.
+    /// Combines the scheduling in `found`: the creating thread's, then the waiters', lowest first.
     fn settings(&self, found: &[Settings]) -> Settings {
         let end = |settings: Option<&Settings>| settings.cloned().unwrap_or_default();
         let ends = [found.first(), found.get(1), found.last()].map(end);
@@ -190,7 +190,7 @@ impl Contention {
         settings
     }
 
-    /// What one part of the test tells of each path.
+    /// Returns the recordings of each path from one part of the test.
     fn recordings<'a>(
         &'a self,
         origin: Nanos,
@@ -239,12 +239,12 @@ impl Measurement for Contention {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Stage {
     semaphores: Vec<Semaphore>,
-    /// Which of them this round is about.
+    /// The index of the semaphore that this round uses.
     current: AtomicUsize,
-    /// Where each waiter waits for its turn to try.
+    /// The gates where each waiter waits for its turn to try.
     gates: Vec<Semaphore>,
     over: AtomicBool,
     stamps: EventLog,
@@ -281,8 +281,8 @@ impl Stage {
         self.gates.iter().for_each(Semaphore::post);
     }
 
-    /// The measurement itself. Every waiter is higher than the creating thread, which
-    /// therefore goes on only when the one that it let go is blocked again.
+    /// Measures one round. Every waiter is higher than the creating thread, which
+    /// therefore continues only when the waiter that it released is blocked again.
     fn round(&self, arrivals: &[u8], semaphore: &Semaphore) {
         for waiter in arrivals {
             self.gates[usize::from(*waiter)].post();
@@ -307,7 +307,7 @@ impl Stage {
     }
 }
 
-/// In how many rounds the waiters ran in the order of their priority, highest first.
+/// Counts the rounds in which the waiters ran in order of priority, highest first.
 fn order_of_waking(stamps: &[Stamp], waiters: usize) -> Finding {
     let woken = stamps.iter().filter(|stamp| stamp.event == WAITER_RUNS);
     let woken: Vec<u32> = woken.map(|stamp| stamp.thread).collect();
@@ -320,7 +320,7 @@ fn order_of_waking(stamps: &[Stamp], waiters: usize) -> Finding {
     }
 }
 
-/// All that was measured while the same number of threads was waiting, smallest value first.
+/// Groups all values by the number of threads that were waiting, smallest value first.
 fn by_waiting(spans: &[Option<Span>], waiting: impl Fn(usize) -> usize) -> ByWaiting {
     let mut values = ByWaiting::new();
     for (turn, span) in spans.iter().enumerate() {
@@ -341,7 +341,7 @@ fn median(sorted: &[Nanos]) -> Nanos {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// A table with a line for each number of waiting threads.
+/// Formats a table with a line for each number of waiting threads.
 fn table(values: &ByWaiting) -> String {
     let mut table = String::from("waiting median_ns mean_ns max_ns\n");
     for (waiting, values) in values {
@@ -353,18 +353,18 @@ fn table(values: &ByWaiting) -> String {
     table
 }
 
-/// The line through the medians, because a clock tick that falls into some sample says nothing
-/// about waiters, and would hide what does.
+/// Fits the line through the medians, because a clock tick that falls into some sample says
+/// nothing about waiters, and would hide their effect.
 fn line(values: &ByWaiting) -> Result<LinearFit, Finding> {
     let medians = values.iter().map(|(x, y)| (*x as f64, median(y).0 as f64));
     let line = LinearFit::through(&medians.collect::<Vec<_>>());
     line.ok_or_else(|| Finding::Absent("it takes three numbers of waiters".into()))
 }
 
-/// Does the number of waiters matter? It does not where the 95 % interval of the slope lies
-/// within ±[`NEGLIGIBLE`] of the median sample, divided by all waiters: then all of them
-/// together change it by less than that share. It does where the interval lies outside. If
-/// neither, there are too few samples to tell.
+/// Decides whether the number of waiters matters. It does not if the 95 % interval of the slope
+/// lies within ±[`NEGLIGIBLE`] of the median sample, divided by all waiters: then all of them
+/// together change it by less than that share. It does if the interval lies outside. In any
+/// other case there are too few samples to tell.
 fn waiters_matter(values: &ByWaiting, waiters: usize) -> Finding {
     let (low, high) = match line(values) {
         Ok(line) => line.interval_95(),
@@ -381,9 +381,9 @@ fn waiters_matter(values: &ByWaiting, waiters: usize) -> Finding {
     Finding::Absent(format!("too few samples: {why}").into())
 }
 
-/// What one waiter more adds.
+/// Estimates the time that one more waiter adds.
 ///
-/// Medians are whole nanoseconds: what is smaller than [`ROUNDING`] comes of the arithmetic.
+/// Medians are whole nanoseconds: values smaller than [`ROUNDING`] are due to the arithmetic.
 fn slope(values: &ByWaiting) -> Finding {
     const ROUNDING: f64 = 1e-9;
     let line = match line(values) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `signal`: how long a signal travels between a program and a driver.
+//! Probe `signal`: the time that a signal travels between a program and a driver.
 //!
-//! This is what OSADL's `sendme` measures with the driver `backfire`: a thread writes the
-//! number of a signal to `/dev/backfire`, which sends it that signal at once and tells
+//! This is the measurement of OSADL's `sendme` with the driver `backfire`: a thread writes the
+//! number of a signal to `/dev/backfire`, which sends it that signal at once and reports
 //! when. `to` is the way from the program to that moment, `from` the way back from there
 //! to the program's signal handler.
 
@@ -32,7 +32,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Signal>(table, Signal::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "signal travel"),
@@ -44,26 +44,26 @@ pub const INFO: ProbeInfo = ProbeInfo {
 
 const DEVICE: &str = "/dev/backfire";
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// The sample that is to be stalled is begun so long after its thread was to wake up, by
-/// when it certainly has: the moment is then exact to one reading of the clock.
+/// The time from the planned wake-up to the start of a sample that is to be stalled. The thread
+/// has certainly woken by then: the moment is exact to one reading of the clock.
 const SPIN: Nanos = Nanos::from_micros(200);
-/// A stall's timer interrupts so long after its sample has begun: within the write.
+/// The time from the start of its sample to a stall's timer interrupt: within the write.
 const STALL_OFFSET: Nanos = Nanos(200);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Signal {
-    /// How many signals.
+    /// The number of signals.
     samples: u64,
-    /// The time between two of them.
+    /// The time between two signals.
     interval_us: u32,
     /// The thread's `SCHED_FIFO` priority.
     priority: u8,
     /// The CPU that it is bound to.
     cpu: CpuId,
-    /// Signals that are sent first and not counted.
+    /// The number of first signals that are not counted.
     warmup: u32,
-    /// How many samples are kept raw.
+    /// The number of samples that are kept raw.
     keep: u32,
     /// A stall that falls into one sample.
     stall: Option<Stall>,
@@ -108,7 +108,7 @@ impl Signal {
         Nanos::from_micros(self.interval_us.into())
     }
 
-    /// The thread's whole life.
+    /// Runs the thread for its whole life.
     fn measure(&self, phase: Nanos) -> Result<[Recording; 2], Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut to = Recorder::new(kept);
@@ -171,7 +171,7 @@ impl Measurement for Signal {
     }
 }
 
-/// The driver, and the signal that it is asked for.
+/// The driver, and the signal that it is to send.
 pub(crate) struct Backfire {
     file: File,
     number: String,
@@ -188,7 +188,7 @@ impl Backfire {
         })
     }
 
-    /// One signal there and back. The handler runs before the write returns.
+    /// Sends one signal there and back. The handler runs before the write returns.
     fn trip(&self) -> io::Result<Trip> {
         let unsent = || io::Error::from(io::ErrorKind::TimedOut);
         let written = now();
@@ -205,13 +205,13 @@ impl Backfire {
     }
 }
 
-/// The number in the second line: `CLOCK_MONOTONIC`.
+/// Returns the number in the second line: `CLOCK_MONOTONIC`.
 fn second_line(text: &[u8]) -> Option<Nanos> {
     let line = text.split(|byte| *byte == b'\n').nth(1)?;
     std::str::from_utf8(line).ok()?.parse().ok().map(Nanos)
 }
 
-/// The measurement itself. A period that is over when a signal is back has been missed.
+/// Measures. A period that is over when a signal is back counts as missed.
 #[inline(never)]
 pub(crate) fn sample(
     (to, from): (&mut impl Sink, &mut impl Sink),

@@ -24,7 +24,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Switch>(table, Switch::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Steps, "thread switch"),
@@ -33,14 +33,14 @@ pub const INFO: ProbeInfo = ProbeInfo {
     })),
 };
 
-/// How often each thread yields at the beginning of a burst before what it does counts as
-/// `N=…` and no more as `N=… first`: once to come from the barrier into the ring, once to meet
+/// The number of first yields of each thread in a burst that count as `N=… first` instead of
+/// `N=…`: one to come from the barrier into the ring, one to meet
 /// warm caches.
 const FIRST_ROUNDS: u64 = 2;
-/// No switch is shorter: it is a system call and two readings of the clock.
+/// The shortest time of a switch: it is a system call and two readings of the clock.
 const SHORTEST: Nanos = Nanos(250);
 
-/// What a thread notes.
+/// Events that a thread notes.
 const JOINS: Event = 0;
 const YIELDS: Event = 1;
 const RUNS: Event = 2;
@@ -48,15 +48,15 @@ const RUNS: Event = 2;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Switch {
-    /// How many threads take turns; one variant each.
+    /// The numbers of threads that take turns; one variant each.
     threads: Vec<u32>,
-    /// For how many ticks of the kernel's clock they do, per variant.
+    /// The number of ticks of the kernel's clock for which they take turns, per variant.
     ticks: u32,
     /// The threads' `SCHED_FIFO` priority.
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
-    /// A stall that falls into the burst whose number is `sample`; its `offset_ns` says where.
+    /// A stall that falls into the burst whose number is `sample`; `offset_ns` gives the position.
     stall: Option<Stall>,
 }
 
@@ -102,7 +102,7 @@ impl Switch {
     }
 }
 
-/// The switches among so many threads, and those at the beginning of each burst.
+/// Records the switches among so many threads, and those at the start of each burst.
 fn record(stamps: &[Stamp], threads: u32, settings: &Settings) -> [Recording; 2] {
     let origin = event_log::first(stamps).unwrap_or_default();
     [("", YIELDS), (" first", JOINS)].map(|(suffix, from)| {
@@ -137,13 +137,13 @@ impl Measurement for Switch {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Ring<'a> {
     bursts: &'a Bursts,
     start: Barrier,
-    /// Whether there is no burst any more.
+    /// True if there are no more bursts.
     over: AtomicBool,
-    /// When this burst ends; zero until its first rounds are over.
+    /// The time when this burst ends; zero until its first rounds are over.
     end: AtomicI64,
     stamps: EventLog,
 }
@@ -161,7 +161,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// The whole life of the thread that leads.
+    /// Runs the leading thread for its whole life.
     fn lead(&self) {
         self.bursts.each(|| {
             self.end.store(0, Relaxed);
@@ -174,7 +174,7 @@ impl<'a> Ring<'a> {
         self.start.wait();
     }
 
-    /// Any other thread's whole life.
+    /// Runs any other thread for its whole life.
     fn follow(&self, me: u32) {
         self.start.wait();
         while !self.over.load(Relaxed) {
@@ -183,7 +183,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// The measurement itself: yield, and note in the next thread when it runs.
+    /// Measures: yields, and notes in the next thread when it runs.
     ///
     /// A thread that is preempted by one of higher priority stays at the head of its queue,
     /// so that the order of turns never changes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `tick`: how long the clock tick takes the CPU away from a thread that runs.
+//! Probe `tick`: the time for which the clock tick takes the CPU away from a running thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,7 +28,7 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Tick>(table, Tick::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View {
@@ -48,23 +48,23 @@ pub const INFO: ProbeInfo = ProbeInfo {
     }),
 };
 
-/// What turning the guards has started (the kernel logs it) is over after this.
+/// The time after which work caused by turning the guards (the kernel logs it) is over.
 const SETTLING: Nanos = Nanos::from_millis(100);
-/// A gap from this length on may be another thread's doing, and the kernel is asked.
+/// The gap length from which another thread may be the cause, so that the kernel is asked.
 const SUSPICIOUS: Nanos = Nanos::from_micros(100);
-/// A tick begins no farther from the ticks' common phase than this part of a period.
+/// The divisor of the period that gives the tolerance of a tick around the common phase.
 const PHASE_TOLERANCE: i64 = 40;
 /// Room for interruptions; a measurement that fills it ends, and is refused.
 const ROOM: usize = 200_000;
 
-/// So long after the begin a stall begins, off the ticks.
+/// The time from the start to a stall, off the ticks.
 const STALL_OFFSET: Nanos = Nanos(51_000_000);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Tick {
-    /// How long the thread holds its CPU. Nothing else runs there meanwhile, so it is kept
-    /// well below the 20 s after which the kernel believes that it hangs.
+    /// The time for which the thread holds its CPU. Nothing else runs there meanwhile, so it is
+    /// kept well below the 20 s after which the kernel believes that it hangs.
     duration_ms: u32,
     /// A gap between two reads of the clock that is longer than this is an interruption.
     threshold_ns: u32,
@@ -72,7 +72,7 @@ struct Tick {
     cpu: CpuId,
     /// The thread's `SCHED_FIFO` priority.
     priority: u8,
-    /// A stall that interrupts the thread; there is no sample for it to be meant for.
+    /// A stall that interrupts the thread; it is not meant for any sample.
     stall: Option<Stall>,
 }
 
@@ -93,11 +93,11 @@ impl Default for Tick {
 struct Interruption {
     begin: Nanos,
     length: Nanos,
-    /// Whether another thread ran meanwhile.
+    /// True if another thread ran meanwhile.
     preempted: bool,
 }
 
-/// What the thread saw.
+/// The observations of the thread.
 struct Observation {
     begin: Nanos,
     end: Nanos,
@@ -121,7 +121,7 @@ impl Tick {
         Nanos::from_millis(self.duration_ms.into())
     }
 
-    /// The measuring thread's whole life.
+    /// Runs the measuring thread for its whole life.
     fn observe(&self, phase: Nanos, stall: Option<&stall::Within>) -> Result<Observation, Reason> {
         let mut found = Vec::with_capacity(ROOM);
         found.resize(ROOM, Interruption::NONE);
@@ -167,7 +167,7 @@ impl Interruption {
     };
 }
 
-/// The measurement itself: read the clock until `end`, and note each gap above the threshold.
+/// Measures: reads the clock until `end`, and notes each gap above the threshold.
 #[inline(never)]
 fn watch(found: &mut Vec<Interruption>, threshold: Nanos, begin: Nanos, end: Nanos) -> Nanos {
     let mut preemptions = sched::preemptions().unwrap_or(0);
@@ -197,7 +197,7 @@ fn watch(found: &mut Vec<Interruption>, threshold: Nanos, begin: Nanos, end: Nan
     before
 }
 
-/// The shortest time between two reads of the clock, of many.
+/// Returns the shortest of many times between two reads of the clock.
 fn shortest_step() -> Nanos {
     let mut before = now();
     let mut shortest = Nanos(i64::MAX);
@@ -228,7 +228,7 @@ impl Measurement for Tick {
     }
 }
 
-/// Switches off what takes the CPU from a thread that never sleeps, where that is possible.
+/// Switches off, if possible, everything that takes the CPU from a thread that never sleeps.
 fn hold_throttling(cpu: CpuId) -> [Result<SettingGuard, String>; 2] {
     let server = format!("/sys/kernel/debug/sched/fair_server/{cpu}/runtime");
     [
@@ -248,7 +248,7 @@ fn throttling(guards: &[Result<SettingGuard, String>; 2]) -> Settings {
     ])
 }
 
-/// Makes recordings of what was seen, if the kernel's counter agrees.
+/// Makes recordings from the observations, if the kernel's counter agrees.
 fn report(seen: &Observation, tick: Nanos) -> Result<Vec<Recording>, Reason> {
     if seen.found.len() >= ROOM {
         let message = "interruptions are too many to be told apart: raise threshold_ns";
@@ -276,15 +276,15 @@ fn report(seen: &Observation, tick: Nanos) -> Result<Vec<Recording>, Reason> {
     Ok(recordings)
 }
 
-/// Interruptions, told apart.
+/// Interruptions, sorted by cause.
 struct Sorted {
-    /// Those that come once in a period, all at the same phase of it.
+    /// Interruptions that come once in a period, all at the same phase of it.
     ticks: Vec<Interruption>,
     /// Other interrupts.
     others: Vec<Interruption>,
     /// Other threads: throttling, the fair server, the kernel's own threads.
     preemptions: Vec<Interruption>,
-    /// Periods without a tick that can be told from something else.
+    /// Periods without a tick that can be distinguished from something else.
     missed: u64,
     /// The moment of the tick in its period, on `CLOCK_MONOTONIC`.
     phase: Nanos,
@@ -345,7 +345,7 @@ impl Sorted {
         ]))
     }
 
-    /// Whether the kernel's counter and the ticks found can both be true: each tick is a
+    /// Checks whether the kernel's counter and the ticks found can both be true: each tick is a
     /// timer interrupt, and each further timer interrupt is another interruption, hidden in
     /// one, or came between a read of the counter and the measurement.
     fn agreement(&self, counted: Option<u64>) -> Result<Finding, Reason> {
@@ -365,7 +365,7 @@ impl Sorted {
     }
 }
 
-/// The phase around which the most interruptions begin: the middle one of the densest
+/// Returns the phase around which the most interruptions begin: the middle one of the densest
 /// stretch of a period that is twice as long as the tolerance.
 fn common_phase(interrupts: &[Interruption], tick: Nanos, tolerance: Nanos) -> Nanos {
     let mut phases: Vec<i64> = interrupts
@@ -386,7 +386,7 @@ fn common_phase(interrupts: &[Interruption], tick: Nanos, tolerance: Nanos) -> N
     })
 }
 
-/// For each period, which interruption begins nearest to the phase, if one is near enough.
+/// Returns, for each period, the interruption nearest to the phase, if one is near enough.
 fn nearest_in_each_period(
     interrupts: &[Interruption],
     tick: Nanos,
@@ -406,13 +406,13 @@ fn nearest_in_each_period(
     nearest.into_values().map(|(_, index)| index).collect()
 }
 
-/// How many timer interrupts the kernel has counted on a CPU.
+/// Returns the number of timer interrupts that the kernel has counted on a CPU.
 fn timer_interrupts(cpu: CpuId) -> Option<u64> {
     counted(&fs::read_to_string("/proc/interrupts").ok()?, cpu)
 }
 
-/// The line is called `LOC` on x86; on Arm it is that of the architecture's timer. Others have a
-/// name of their own.
+/// Reads the count of timer interrupts. The line is `LOC` on x86; on Arm it is that of the
+/// architecture's timer. Other architectures have names of their own.
 fn counted(interrupts: &str, cpu: CpuId) -> Option<u64> {
     let (heads, lines) = interrupts.split_once('\n')?;
     let name = format!("CPU{}", cpu.0);
@@ -439,7 +439,7 @@ mod tests {
         }
     }
 
-    /// A hundred ticks at a phase of `phase` that last 5 µs, and what comes besides.
+    /// Makes a hundred ticks at a phase of `phase` that last 5 µs, with further interruptions.
     fn observation(phase: Nanos, besides: &[Interruption], counted: u64) -> Observation {
         let begin = Nanos::from_millis(1_000);
         let ticks = (0..100).map(|n| interruption(begin + phase + TICK * n, 5));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probe `timer`: wake-up latency, how late a thread runs after its timer was due.
+//! Probe `timer`: wake-up latency, the delay of a thread after its timer was due.
 
 use std::sync::Barrier;
 use std::thread;
@@ -28,21 +28,21 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Timer>(table, Timer::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "wake-up latency"),
     scope: Ok(Watched::LATENESS),
 };
 
-/// The probe's first deadline lies up to a tick of 4 ms off the round moment.
+/// The longest distance of the probe's first deadline from the round moment: a tick of 4 ms.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// How long a `SCHED_DEADLINE` thread lives before its periods begin: all others are there then.
+/// The life of a `SCHED_DEADLINE` thread before its periods begin: by then all others exist.
 const GATHERING: Nanos = Nanos::from_millis(10);
-/// A stall begins so long before its sample is due: its thread must get the CPU first.
+/// The time from the start of a stall to its sample: its thread must get the CPU first.
 const STALL_OFFSET: Nanos = Nanos(-50_000);
 
-/// How the threads are scheduled.
+/// The scheduling of the threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Scheduling {
@@ -57,22 +57,22 @@ enum Scheduling {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Timer {
-    /// How many samples each thread takes.
+    /// The number of samples that each thread takes.
     samples: u64,
     /// The period. The default is no multiple of any tick, so that it does not beat with it.
     interval_us: u32,
-    /// How the threads are scheduled.
+    /// The scheduling of the threads.
     policy: Scheduling,
     /// The threads' `SCHED_FIFO` priority.
     priority: u8,
-    /// For how long a `SCHED_DEADLINE` thread may run in each period; 0 is
-    /// [`rt::DEADLINE_SHARE`] of it.
+    /// The time that a `SCHED_DEADLINE` thread may run in each period; 0 means
+    /// [`rt::DEADLINE_SHARE`] of the period.
     runtime_us: u32,
     /// One thread is bound to each of these CPUs; empty means all that the target may use.
     cpus: Vec<CpuId>,
-    /// Periods that are gone through first and not counted.
+    /// The number of first periods that are not counted.
     warmup: u32,
-    /// How many samples are kept raw.
+    /// The number of samples that are kept raw.
     keep: u32,
     /// A stall that falls into one sample of the first of these CPUs.
     stall: Option<Stall>,
@@ -119,7 +119,7 @@ impl Timer {
         Nanos::from_micros(self.interval_us.into())
     }
 
-    /// For how long a thread may run in each period.
+    /// Returns the time that a thread may run in each period.
     fn runtime(&self) -> Nanos {
         match self.runtime_us {
             0 => Nanos(self.interval().0 / 100 * rt::DEADLINE_SHARE),
@@ -134,7 +134,7 @@ impl Timer {
         Ok(sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?)
     }
 
-    /// One thread's whole life.
+    /// Runs one thread for its whole life.
     fn measure(
         &self,
         cpu: CpuId,
@@ -182,7 +182,7 @@ impl Timer {
 }
 
 impl Timer {
-    /// The whole life of a `SCHED_DEADLINE` thread, of which there are as many as CPUs.
+    /// Runs a `SCHED_DEADLINE` thread for its whole life; there are as many as CPUs.
     fn measure_periods(
         &self,
         number: usize,
@@ -253,7 +253,7 @@ impl Measurement for Timer {
     }
 }
 
-/// Goes through `periods` periods from `first` on, and returns when the next one is due.
+/// Lets `periods` periods pass from `first` on, and returns when the next one is due.
 fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
     let mut due = first;
     for _ in 0..periods {
@@ -266,14 +266,14 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
     due
 }
 
-/// The measurement itself: sleep until the timer is due, see how late it is.
+/// Measures: sleeps until the timer is due, and records how late it is.
 ///
-/// Where a sample comes so late that whole periods have gone by, these are counted as
-/// missed, and the next sample is due at the next period to come.
+/// If a sample comes so late that whole periods have passed, these are counted as
+/// missed, and the next sample is due at the next coming period.
 ///
-/// The sample that `aim` names is due so long after the clock was read for the one before, and is
-/// the last; a second timer may be due behind it. Up to there a run with an aim executes the same
-/// instructions as one without.
+/// The sample that `aim` names is due the given time after the previous reading of the clock, and
+/// is the last; a second timer may be due after it. Up to there, a run with an aim executes the
+/// same instructions as one without.
 #[inline(never)]
 pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, samples: u64, aim: Aim) {
     let (mut due, mut read) = (first, first);
@@ -306,7 +306,7 @@ pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, sample
     }
 }
 
-/// Goes through some periods, and returns since when they are what they are.
+/// Lets some periods pass, and returns the periods that are then in force.
 fn warm_up_periods(
     mut periods: Periods,
     runtime: Nanos,
@@ -326,11 +326,11 @@ fn warm_up_periods(
     Ok(periods)
 }
 
-/// The measurement of a `SCHED_DEADLINE` thread, as cyclicdeadline does it: give up the rest of
-/// the period, and see how late the next one begins.
+/// Measures a `SCHED_DEADLINE` thread, as cyclicdeadline does: yields the rest of the period, and
+/// records how late the next one begins.
 ///
-/// Where whole periods have gone by, these are counted as missed, and the periods are begun
-/// anew: a kernel that lags behind may have done so by itself.
+/// If whole periods have passed, these are counted as missed, and the periods are restarted,
+/// since a kernel that lags behind may have done so by itself.
 #[inline(never)]
 pub(crate) fn sample_periods(
     sink: &mut impl Sink,

@@ -2,7 +2,7 @@
 //! Probe `wake`: wake-up latency from one CPU to another.
 //!
 //! A thread on one CPU wakes a thread that sleeps on another: by a futex, a pipe, an eventfd,
-//! a semaphore, or by giving back a mutex with priority inheritance. The kernel tells the other
+//! a semaphore, or by giving back a mutex with priority inheritance. The kernel notifies the other
 //! CPU by an inter-processor interrupt, or by a flag that its idle loop looks at.
 
 use std::fs::File;
@@ -30,14 +30,14 @@ pub const PROBE: Probe = Probe {
     parse: |table| parameters::<Wake>(table, Wake::check),
 };
 
-/// How it is shown and explained.
+/// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "wake-up by another CPU"),
     scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
-/// The waker sleeps so long before each sample: no multiple of a tick.
+/// The waker's sleep before each sample: no multiple of a tick.
 const PAUSE: Nanos = Nanos::from_micros(997);
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
 
@@ -67,15 +67,15 @@ impl Means {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Wake {
-    /// How many wake-ups are measured of each means and pair; all are kept.
+    /// The number of wake-ups that are measured of each means and pair; all are kept.
     samples: u64,
-    /// Wake-ups that come first and are not counted.
+    /// The number of first wake-ups that are not counted.
     warmup: u32,
     /// The waker's `SCHED_FIFO` priority; the sleeper has the next one above.
     priority: u8,
-    /// How the sleeper is woken; one recording for each.
+    /// The means by which the sleeper is woken; one recording for each.
     by: Vec<Means>,
-    /// From which CPU to which; if empty, from the first to itself, to each other, and back.
+    /// The CPUs of waker and sleeper; if empty, from the first to itself, to each other, and back.
     pairs: Vec<(CpuId, CpuId)>,
 }
 
@@ -162,21 +162,21 @@ impl Measurement for Wake {
     }
 }
 
-/// What the two threads tell one another.
+/// The state that the two threads share.
 #[derive(Default)]
 struct Exchange {
-    /// When the waker was about to wake.
+    /// The time when the waker was about to wake.
     rung: AtomicI64,
-    /// How many wake-ups the sleeper has noted.
+    /// The number of wake-ups that the sleeper has noted.
     heard: AtomicU64,
     over: AtomicBool,
-    /// Whether the waker owns what the sleeper is to want.
+    /// True if the waker owns the mutex that the sleeper is to want.
     ready: AtomicBool,
 }
 
 impl Exchange {
-    /// The waker's whole life. By its first sample the sleeper has long since blocked; before
-    /// the next one it has noted this one and blocks again.
+    /// Runs the waker for its whole life. By its first sample the sleeper has long since blocked;
+    /// before the next one it has noted this one and blocks again.
     fn wake(&self, bell: &Bell, all: std::ops::Range<u64>, phase: Nanos) {
         let mut held = bell.hold(0);
         self.ready.store(true, Ordering::Release);
@@ -200,7 +200,7 @@ impl Exchange {
         bell.ring(held);
     }
 
-    /// The sleeper's whole life.
+    /// Runs the sleeper for its whole life.
     fn sleep(&self, bell: &Bell, recorder: &mut Recorder, warmup: u64) {
         while !self.ready.load(Ordering::Acquire) {
             sleep(PAUSE);
@@ -223,13 +223,13 @@ impl Exchange {
     }
 }
 
-/// What a thread waits for, and another one rings.
+/// An object that one thread waits for, and another rings.
 enum Bell {
     Futex(AtomicU32),
     Pipe(File, File),
     Eventfd(File),
     Semaphore(Semaphore),
-    /// Two in turn: the waker owns the next one before it gives this one back.
+    /// Two mutexes in turn: the waker owns the next one before it gives this one back.
     Mutex([Mutex; 2]),
 }
 
@@ -250,7 +250,7 @@ impl Bell {
         })
     }
 
-    /// What the waker must own before the sleeper can wait for the sample of that number.
+    /// Takes what the waker must own before the sleeper can wait for the sample of that number.
     fn hold(&self, number: u64) -> Option<Owned<'_>> {
         match self {
             Self::Mutex(both) => Some(both[(number % 2) as usize].lock()),
@@ -258,7 +258,7 @@ impl Bell {
         }
     }
 
-    /// Wakes the sleeper, which waits for what is `held`.
+    /// Wakes the sleeper, which waits for the `held` mutex, if any.
     #[inline]
     fn ring(&self, held: Option<Owned<'_>>) {
         match self {
@@ -280,7 +280,7 @@ impl Bell {
         }
     }
 
-    /// Waits to be woken; what the sleeper then owns is given back when it is dropped.
+    /// Waits to be woken; a mutex that the sleeper then owns is given back when it is dropped.
     #[inline]
     fn wait(&self, number: u64) -> Option<Owned<'_>> {
         match self {

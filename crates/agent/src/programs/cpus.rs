@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use punctual_model::CpuId;
 
-/// The CPUs in a list such as `0-3,5`, in ascending order.
+/// Returns the CPUs in a list such as `0-3,5`, in ascending order.
 pub fn parse(list: &str) -> Result<Vec<CpuId>> {
     let mut cpus = Vec::new();
     for part in list.trim().split(',') {
@@ -23,7 +23,7 @@ pub fn parse(list: &str) -> Result<Vec<CpuId>> {
     Ok(cpus)
 }
 
-/// The CPUs in a list, all of which this machine must have online.
+/// Returns the CPUs in a list, all of which this machine must have online.
 pub fn online_among(list: &str) -> Result<Vec<CpuId>> {
     let online = read("online")?;
     let cpus = parse(list)?;
@@ -33,14 +33,14 @@ pub fn online_among(list: &str) -> Result<Vec<CpuId>> {
     Ok(cpus)
 }
 
-/// The machine's CPUs that are `online`, or `present`.
+/// Returns the machine's CPUs that are `online`, or `present`.
 pub fn read(kind: &str) -> Result<Vec<CpuId>> {
     let path = format!("/sys/devices/system/cpu/{kind}");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
     parse(&text).with_context(|| path)
 }
 
-/// The node of memory that a CPU belongs to; 0 where the kernel knows of none.
+/// Returns the node of memory that a CPU belongs to; 0 if the kernel knows of none.
 pub fn node(cpu: CpuId) -> u32 {
     let directory = fs::read_dir(format!("/sys/devices/system/cpu/{cpu}"));
     let names = directory.into_iter().flatten().flatten();

@@ -69,10 +69,10 @@ const KNOWN: Known = Known {
     refused: REFUSED,
 };
 
-/// How often it is looked after the threads, and the screen shown anew.
+/// The interval of looks at the threads, and of updates of the screen.
 const PACE: Nanos = Nanos::from_millis(10);
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     threads: usize,
@@ -136,7 +136,7 @@ fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
     Ok(Some(options))
 }
 
-/// For how many per cent of its period a thread may run, as the original has it.
+/// Returns the per cent of its period that a thread may run, as in the original.
 fn share(threads: usize, cpus: usize) -> u64 {
     if threads > cpus {
         (cpus * 80 / threads) as u64
@@ -212,7 +212,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
     Ok(())
 }
 
-/// One thread's whole life.
+/// Runs one thread for its whole life.
 fn measure(options: &Options, part: &Part, common: &Common, barrier: &Barrier) -> Result<()> {
     let mut live = Live::new(common, &part.shared, Table::default(), options.duration);
     // All threads are there before one of them is SCHED_DEADLINE.
@@ -224,7 +224,7 @@ fn measure(options: &Options, part: &Part, common: &Common, barrier: &Barrier) -
         .map_err(|why| anyhow!("{why}"))
 }
 
-/// Each thread's line; over those that were shown before.
+/// Shows each thread's line, over the lines that were shown before.
 fn show(parts: &[Part], again: bool, out: &mut impl io::Write) -> Result<()> {
     if again {
         write!(out, "\x1b[{}A", parts.len())?;
@@ -235,7 +235,7 @@ fn show(parts: &[Part], again: bool, out: &mut impl io::Write) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// `T: 0 ( 1234) I:1000 C:   1000 Min:      3 Act:    5 Avg:    4 Max:       9`
+/// Formats `T: 0 ( 1234) I:1000 C:   1000 Min:      3 Act:    5 Avg:    4 Max:       9`.
 fn line(index: usize, part: &Part) -> String {
     let seen = part.shared.seen();
     let micros = |time: Nanos| time.0 / 1_000;

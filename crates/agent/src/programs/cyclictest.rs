@@ -41,7 +41,7 @@ pub const PROGRAM: Program = Program {
     run,
 };
 
-/// How often it is looked after the threads, and the screen shown anew.
+/// The interval of looks at the threads, and of updates of the screen.
 const PACE: Nanos = Nanos::from_millis(10);
 
 const UNREAD: &str = "Could not read SMI counter";
@@ -143,7 +143,7 @@ fn common(options: &Options) -> Result<Common> {
     })
 }
 
-/// Keeps CPUs out of idle states that take long to leave, as long as what it returns lives.
+/// Keeps CPUs out of idle states that take long to leave, as long as the returned value lives.
 fn hold_dma_latency(options: &Options, out: &mut io::StdoutLock) -> Result<Option<DmaLatency>> {
     let Some(micros) = options.pm_qos_us else {
         return Ok(None);
@@ -160,7 +160,7 @@ fn hold_dma_latency(options: &Options, out: &mut io::StdoutLock) -> Result<Optio
     }
 }
 
-/// One thread's whole life.
+/// Runs one thread for its whole life.
 fn measure(
     options: &Options,
     part: &Part,
@@ -190,7 +190,7 @@ fn measure(
     }
 }
 
-/// Prepares the calling thread, and the counter of its CPU's SMIs if that is wanted.
+/// Prepares the calling thread, and the counter of its CPU's SMIs if it is requested.
 fn prepare(options: &Options, part: &Part) -> Result<Option<SmiCounter>> {
     let prepared = rt::pin(part.cpu).and_then(|()| rt::schedule(options.policy, part.priority));
     prepared.map_err(|why| anyhow!("{why}"))?;
@@ -208,8 +208,8 @@ fn prepare(options: &Options, part: &Part) -> Result<Option<SmiCounter>> {
     Ok(Some(counter))
 }
 
-/// When a thread begins, by its clock. All threads were there at `base`. Who sleeps for an
-/// interval is aligned with nobody, as in the original.
+/// Returns the time when a thread begins, by its clock. All threads were there at `base`. A thread
+/// that sleeps for an interval is aligned with no other, as in the original.
 fn begin(options: &Options, part: &Part, base: Nanos) -> io::Result<Nanos> {
     let relative = options.relative || options.wait == Wait::System;
     let Some(aligned) = options.aligned.filter(|_| !relative) else {

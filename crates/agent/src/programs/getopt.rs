@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use lexopt::{Arg, Parser, ValueExt as _};
 use punctual_model::Nanos;
 
-/// An option that there is not here: its name, and what to use instead.
+/// An option of the original that is not offered here: its name, and what to use instead.
 pub type Refused = (&'static str, &'static str);
 
 /// The options that a program knows.
@@ -16,7 +16,7 @@ pub struct Known {
     pub program: &'static str,
     /// Its long options, without dashes.
     pub longs: &'static [&'static str],
-    /// What the original has and this program has not.
+    /// The options that only the original has.
     pub refused: &'static [Refused],
 }
 
@@ -32,7 +32,7 @@ pub enum Given {
 }
 
 impl Known {
-    /// The next word. A long option may be shortened as long as it means but one.
+    /// Returns the next word. A long option may be abbreviated as long as it is unambiguous.
     pub fn next(&self, parser: &mut Parser) -> Result<Option<Given>> {
         Ok(match parser.next()? {
             None => None,
@@ -61,7 +61,7 @@ impl Known {
         }
     }
 
-    /// The error for a word that is no option here.
+    /// Returns the error for a word that is no option here.
     pub fn unexpected(&self, given: &Given) -> anyhow::Error {
         match given {
             Given::Short(letter) => self.unknown(&format!("-{letter}")),
@@ -70,7 +70,7 @@ impl Known {
         }
     }
 
-    /// Those that the original has are refused with what to use instead.
+    /// Returns the error for an unknown option. Those of the original name what to use instead.
     fn unknown(&self, name: &str) -> anyhow::Error {
         match self.refused.iter().find(|(known, _)| *known == name) {
             Some((_, instead)) => anyhow!("{name} is not offered here: {instead}"),
@@ -79,9 +79,9 @@ impl Known {
     }
 }
 
-/// The number that a text begins with, behind spaces and a sign, and what is behind it but
-/// spaces: as `atoi(3)` reads it, so that a text without one is 0. What no 64 bits hold is the
-/// largest that they do.
+/// Returns the number that a text begins with, after spaces and a sign, and the rest without
+/// surrounding spaces. Like `atoi(3)`, it reads a text without a number as 0. A number that does
+/// not fit into 64 bits becomes the largest that does.
 fn leading_number(text: &str) -> (i64, &str) {
     let text = text.trim();
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -101,7 +101,7 @@ fn leading_number(text: &str) -> (i64, &str) {
     )
 }
 
-/// The same; where more than a number is there, standard error says what was read.
+/// Like `leading_number`; if the text has a rest, standard error shows the number that was read.
 pub fn atoi(name: &str, text: &str) -> i64 {
     let (number, behind) = leading_number(text);
     if !behind.is_empty() || text.trim().is_empty() {
@@ -110,18 +110,18 @@ pub fn atoi(name: &str, text: &str) -> i64 {
     number
 }
 
-/// A number that an option must have; a negative one is an error.
+/// Reads the number that an option must have; a negative one is an error.
 pub fn number(parser: &mut Parser, name: &str) -> Result<u64> {
     within(parser, name, 0, i64::MAX as u64)
 }
 
-/// A number that an option must have, within bounds.
+/// Reads the number that an option must have, within bounds.
 pub fn within(parser: &mut Parser, name: &str, low: u64, high: u64) -> Result<u64> {
     let text = parser.value()?.string()?;
     among(name, &text, low, high)
 }
 
-/// The number in this text, within bounds.
+/// Returns the number in this text, within bounds.
 pub fn among(name: &str, text: &str, low: u64, high: u64) -> Result<u64> {
     let number = u64::try_from(atoi(name, text)).ok();
     match number.filter(|number| (low..=high).contains(number)) {
@@ -130,7 +130,7 @@ pub fn among(name: &str, text: &str, low: u64, high: u64) -> Result<u64> {
     }
 }
 
-/// A value that an option may have, be it attached (`-t5`, `--threads=5`) or the next word,
+/// Reads a value that an option may have, either attached (`-t5`, `--threads=5`) or the next word,
 /// if that begins like one: with a digit.
 pub fn optional(parser: &mut Parser) -> Result<Option<String>> {
     if let Some(value) = parser.optional_value() {
@@ -148,7 +148,7 @@ pub fn optional(parser: &mut Parser) -> Result<Option<String>> {
     Ok(next.map(lexopt::ValueExt::string).transpose()?)
 }
 
-/// The seconds of a letter behind a number.
+/// Returns the seconds for a letter after a number.
 fn unit(letter: char) -> Option<i64> {
     Some(match letter.to_ascii_lowercase() {
         's' => 1,
@@ -159,7 +159,7 @@ fn unit(letter: char) -> Option<i64> {
     })
 }
 
-/// `1h30m0s`, as Go's programs write a time: each number has its unit.
+/// Reads `1h30m0s`, as Go's programs write a time: each number has its unit.
 fn go_duration(mut text: &str) -> Option<i64> {
     let mut sum = 0_i64;
     while let Some(letter) = text.find(|one: char| !one.is_ascii_digit()) {
@@ -171,8 +171,8 @@ fn go_duration(mut text: &str) -> Option<i64> {
     text.is_empty().then_some(sum)
 }
 
-/// A span such as `90`, `10m`, `2H`, `1d` or `1h30m0s`, in whole seconds; behind the first unit
-/// anything else is nothing, as in the originals.
+/// Reads a span such as `90`, `10m`, `2H`, `1d` or `1h30m0s`, in whole seconds; after the first
+/// unit anything else is ignored, as in the originals.
 pub fn seconds(name: &str, text: &str) -> Result<u64> {
     let trimmed = text.trim();
     let (number, behind) = leading_number(trimmed);
@@ -193,7 +193,7 @@ pub fn seconds(name: &str, text: &str) -> Result<u64> {
     }
 }
 
-/// The span that an option must have; `None` for 0, which is no end.
+/// Reads the span that an option must have; `None` for 0, which means no end.
 pub fn duration(parser: &mut Parser, name: &str) -> Result<Option<Nanos>> {
     let seconds = seconds(name, &parser.value()?.string()?)?;
     Ok((seconds > 0).then_some(Nanos(seconds as i64 * 1_000_000_000)))

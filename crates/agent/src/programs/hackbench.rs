@@ -54,7 +54,7 @@ const KNOWN: Known = Known {
     refused: &[],
 };
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Debug, Default)]
 struct Options {
     job: Job,
@@ -116,7 +116,7 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
     Ok(options)
 }
 
-/// A number of which there must be at least one.
+/// Reads a number that must be at least one.
 fn count<T: TryFrom<u64>>(arguments: &mut Parser, name: &str) -> Result<T> {
     let number = getopt::within(arguments, name, 1, i32::MAX as u64)?;
     T::try_from(number).map_err(|_| anyhow!("{name} {number}: too many"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `hwlatdetect`, with the options and the output of rt-tests': gaps that are the hardware's.
+//! `hwlatdetect`, with the options and the output of rt-tests': gaps that the hardware causes.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -61,10 +61,10 @@ const KNOWN: Known = Known {
     refused: &[],
 };
 
-/// Between two looks at what the tracer has noted.
+/// The time between two looks at the tracer's notes.
 const PACE: Nanos = Nanos::from_millis(100);
 
-/// What the command line asks for; times in microseconds.
+/// The request of the command line; times in microseconds.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     seconds: u64,
@@ -152,7 +152,7 @@ fn wrong(why: Reason) -> anyhow::Error {
     anyhow!("{why}")
 }
 
-/// `10us`, `5ms`, `1s`, or a number of microseconds.
+/// Reads `10us`, `5ms`, `1s`, or a number of microseconds.
 fn micros(text: &str) -> Result<u64> {
     let text = text.trim();
     let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
@@ -203,7 +203,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
     Ok(())
 }
 
-/// Gathers what the tracer notes, until the time is over or the user wants an end.
+/// Gathers the tracer's notes, until the time is over or the user requests the end.
 fn watch(options: &Options, detector: &mut Detector, out: &mut impl io::Write) -> Result<Vec<Gap>> {
     let until = now() + Nanos(options.seconds as i64 * 1_000_000_000);
     let mut gaps = Vec::new();

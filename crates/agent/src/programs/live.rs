@@ -14,19 +14,19 @@ use crate::real_machine::SmiCounter;
 use crate::sink::Sink;
 use crate::sys::process;
 
-/// How many values wait at most to be printed one by one.
+/// The most values that can wait to be printed one by one.
 const WAITING: usize = 1 << 14;
 
-/// What all threads of a program have in common.
+/// The state that all threads of a program share.
 #[derive(Debug, Default)]
 pub struct Common {
-    /// Whether all are to stop.
+    /// True if all threads are to stop.
     pub over: AtomicBool,
-    /// A value above this ends it all.
+    /// The limit above which a value ends the program.
     pub limit: Option<Limit>,
     /// The thread whose value was too long, and the value; 0 while there is none.
     pub broken: (AtomicU64, AtomicI64),
-    /// Where values above a trigger are kept, if they are.
+    /// The values above a trigger, if they are kept.
     pub spikes: Option<Spikes>,
 }
 
@@ -40,8 +40,8 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A limit, with the kernel's tracer as far as that can be reached; it must be where marks
-    /// are to be written into it.
+    /// Creates a limit, with the kernel's tracer if it can be reached; it must be reachable if
+    /// marks are to be written into it.
     pub fn new(above: Nanos, with_marks: bool) -> Result<Self> {
         let tracing = match Tracing::open(with_marks) {
             Ok(tracing) => Some(tracing),
@@ -53,19 +53,19 @@ impl Limit {
     }
 }
 
-/// The longest time that is no more than so many whole microseconds, which is what the originals
-/// compare.
+/// Returns the longest time of no more than the given number of whole microseconds, which the
+/// originals compare.
 pub fn whole_micros(count: u64) -> Nanos {
     Nanos(count as i64 * 1_000 + 999)
 }
 
 impl Common {
-    /// Ends it.
+    /// Ends the program.
     pub fn end(&self) {
         self.over.store(true, Relaxed);
     }
 
-    /// Whether it has ended.
+    /// Returns true if the program has ended.
     pub fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }
@@ -85,7 +85,7 @@ impl Common {
     }
 }
 
-/// One thread's numbers: written by it, read by the one that prints.
+/// One thread's numbers: written by the thread, read by the one that prints.
 #[derive(Debug)]
 pub struct Shared {
     /// The thread's id; 0 before it runs.
@@ -96,29 +96,29 @@ pub struct Shared {
     act: AtomicI64,
     max: AtomicI64,
     smis: AtomicU64,
-    /// Values, and how many SMIs there were meanwhile.
+    /// Values, with the number of SMIs that occurred meanwhile.
     waiting: Box<[(AtomicI64, AtomicU64)]>,
 }
 
 /// One thread's numbers at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// How many values there are.
+    /// The number of values.
     pub cycles: u64,
     /// Their sum.
     pub sum: Nanos,
-    /// The smallest; `None` where there is none.
+    /// The smallest value; `None` if there is none.
     pub min: Option<Nanos>,
-    /// The last.
+    /// The last value.
     pub act: Nanos,
-    /// The largest; zero where there is none.
+    /// The largest value; zero if there is none.
     pub max: Nanos,
-    /// How many SMIs there were, if they are counted.
+    /// The number of SMIs, if they are counted.
     pub smis: u64,
 }
 
 impl Shared {
-    /// No numbers yet; `each` says that values wait to be printed one by one.
+    /// Creates empty numbers; with `each`, values wait to be printed one by one.
     pub fn new(each: bool) -> Self {
         let slots = if each { WAITING } else { 0 };
         Self {
@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// The numbers as they are.
+    /// Returns the current numbers.
     pub fn seen(&self) -> Seen {
         let cycles = self.cycles.load(Relaxed);
         let min = Nanos(self.min.load(Relaxed));
@@ -147,8 +147,8 @@ impl Shared {
         }
     }
 
-    /// The values from number `from` on that still wait to be printed: number, value, and how
-    /// many SMIs there were meanwhile.
+    /// Returns the values from number `from` on that still wait to be printed: number, value, and
+    /// the SMIs that occurred meanwhile.
     pub fn values(&self, from: u64) -> impl Iterator<Item = (u64, Nanos, u64)> + '_ {
         let cycles = self.cycles.load(std::sync::atomic::Ordering::Acquire);
         let slots = self.waiting.len() as u64;
@@ -159,21 +159,21 @@ impl Shared {
     }
 }
 
-/// A table of counts for values from zero on; what lies above it is counted apart.
+/// A table of counts for values from zero on; values above it are counted separately.
 #[derive(Debug, Default)]
 pub struct Table {
     /// A bin's width in nanoseconds.
     pub width_ns: i64,
     /// The counts. A value's bin is its number of whole widths.
     pub bins: Vec<u64>,
-    /// How many values had no bin.
+    /// The number of values without a bin.
     pub overflows: u64,
-    /// The first of these by their numbers, as many as there are bins.
+    /// The numbers of the first of these values, as many as there are bins.
     pub overflow_cycles: Vec<u64>,
 }
 
 impl Table {
-    /// An empty one; all its memory is taken and touched.
+    /// Creates an empty table; all its memory is allocated and touched.
     pub fn new(width_ns: i64, bins: usize) -> Self {
         let touched = |value| {
             let mut numbers = vec![1_u64; bins];
@@ -213,13 +213,13 @@ pub struct Live<'a> {
     shared: &'a Shared,
     /// Counts by value.
     pub table: Table,
-    /// The thread's number, and the moment from which its samples' times are counted: what a
-    /// spike is told with.
+    /// The thread's number, and the moment from which its samples' times are counted: a spike is
+    /// recorded with both.
     pub origin: (usize, Nanos),
-    /// Counts the SMIs of the thread's CPU, if they are wanted. A counter that cannot be read
-    /// any more ends it all.
+    /// The counter of SMIs of the thread's CPU, if requested. A counter that cannot be read
+    /// any more ends the program.
     pub smis: Option<SmiCounter>,
-    /// Why the counter could not be read.
+    /// The reason why the counter could not be read.
     pub unread: Option<io::Error>,
     duration: Option<Nanos>,
     over: bool,
@@ -248,7 +248,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// How many SMIs there were since the last sample.
+    /// Returns the number of SMIs since the last sample.
     fn more_smis(&mut self) -> u64 {
         match self.smis.as_mut().map_or(Ok(0), SmiCounter::more) {
             Ok(more) => more,

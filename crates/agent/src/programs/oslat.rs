@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `oslat`, with the options and the output of rt-tests': how long a thread that reads the clock
-//! in a loop is kept from it. Other than the probe `noise` it counts every gap, whatever its
+//! `oslat`, with the options and the output of rt-tests': the time for which a thread that reads
+//! the clock in a loop is kept from it. Unlike the probe `noise`, it counts every gap, whatever its
 //! cause.
 
 use std::fmt::{Display, Write as _};
@@ -76,13 +76,13 @@ const KNOWN: Known = Known {
     refused: &[],
 };
 
-/// For so long is pre-heated.
+/// The duration of the pre-heating.
 const PREHEAT: Nanos = Nanos::from_millis(1_000);
 
-/// Between two looks at whether the user wants an end.
+/// The time between two looks at whether the user requests the end.
 const PACE: Nanos = Nanos::from_millis(20);
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each flag")]
 struct Options {
@@ -168,7 +168,7 @@ fn parse(arguments: &mut Parser) -> Result<Asked> {
     Ok(Asked::Measurement(options))
 }
 
-/// What is to be done.
+/// The requested action.
 #[derive(Debug)]
 enum Asked {
     Measurement(Options),
@@ -176,7 +176,7 @@ enum Asked {
     Help,
 }
 
-/// `4K`, `1M`, `512`: a number of bytes.
+/// Reads a number of bytes: `4K`, `1M`, `512`.
 fn size(text: &str) -> Result<usize> {
     let (digits, shift) = match text.trim().to_ascii_uppercase().as_bytes() {
         [digits @ .., b'K'] => (digits.len(), 10),
@@ -255,16 +255,16 @@ fn run(arguments: &mut Parser) -> Result<()> {
     Ok(())
 }
 
-/// What an experiment came to.
+/// The outcome of an experiment.
 struct Done {
     counts: Vec<Counts>,
-    /// Whether the user has ended it.
+    /// True if the user has ended it.
     is_ended: bool,
-    /// The gap that was too long, in microseconds, and where.
+    /// The gap that was too long, in microseconds, and its CPU.
     broken: Option<(CpuId, u64)>,
 }
 
-/// One thread on each CPU, all at once.
+/// Runs one thread on each CPU, all at once.
 fn experiment(options: &Options, bias_us: u64, tracing: Option<&Tracing>) -> Result<Done> {
     let (over, gathered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (over, gathered) = (&over, &gathered);
@@ -295,7 +295,7 @@ fn experiment(options: &Options, bias_us: u64, tracing: Option<&Tracing>) -> Res
     })
 }
 
-/// One thread's whole life: its counts, and the gap that was too long.
+/// Runs one thread for its whole life; returns its counts, and the gap that was too long.
 fn watch(
     options: &Options,
     bias_us: u64,
@@ -331,8 +331,8 @@ fn watch(
     Ok((counts, broken))
 }
 
-/// The measurement itself: read the clock until the time is over, and count each gap. Returns
-/// the first one of so many microseconds.
+/// Measures: reads the clock until the time is over, and counts each gap. Returns the first gap
+/// of so many microseconds.
 #[inline(never)]
 fn spin(
     counts: &mut Counts,
@@ -355,14 +355,14 @@ fn spin(
     broken
 }
 
-/// Two buffers, one copied into the other.
+/// Two buffers, one of which is copied into the other.
 struct Work {
     from: Vec<u8>,
     to: Vec<u8>,
 }
 
 impl Work {
-    /// Of so many bytes each, all of them touched.
+    /// Creates buffers of so many bytes each, all of them touched.
     fn new(bytes: usize) -> Self {
         Self {
             from: vec![1; bytes],
@@ -382,11 +382,11 @@ impl Work {
 struct Counts {
     cpu: CpuId,
     bias_us: u64,
-    /// The last one has all that are longer, too.
+    /// The counts; the last bucket also includes all longer gaps.
     buckets: Vec<u64>,
     min_us: u64,
     max_us: u64,
-    /// What those in the last bucket are longer than it, together.
+    /// The sum of the times by which gaps in the last bucket exceed it.
     beyond_us: u64,
     duration: Nanos,
 }
@@ -407,7 +407,7 @@ impl Counts {
         }
     }
 
-    /// Counts a gap; returns its microseconds.
+    /// Counts a gap; returns its length in microseconds.
     #[inline]
     fn take(&mut self, gap: Nanos) -> u64 {
         let micros = gap.0.unsigned_abs().div_ceil(1_000).max(1);
@@ -420,7 +420,7 @@ impl Counts {
         micros
     }
 
-    /// The mean of the buckets' upper ends, in microseconds, as the original has it.
+    /// Returns the mean of the buckets' upper ends, in microseconds, as the original does.
     fn average_us(&self) -> f64 {
         let of_bucket = |(at, count): (u64, &u64)| count * (at + 1 + self.bias_us);
         let sum: u64 = (0..).zip(&self.buckets).map(of_bucket).sum();

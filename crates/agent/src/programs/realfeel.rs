@@ -49,10 +49,10 @@ const REFUSED: &[Refused] = &[(
     "--help prints the options, --hertz sets the frequency",
 )];
 
-/// Without a number of samples.
+/// The duration in seconds if no number of samples is given.
 const MINUTE: u64 = 60;
 
-/// Between two looks at the jitters that wait to be printed.
+/// The time between two looks at the jitters that wait to be printed.
 const PACE: Nanos = Nanos::from_millis(50);
 
 #[derive(Debug)]
@@ -123,7 +123,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
     Ok(())
 }
 
-/// Measures until there are enough, or a signal asks for the end, and prints the jitters as
+/// Measures until there are enough jitters, or a signal asks for the end, and prints them as
 /// they come.
 fn measure(options: &Options, out: &mut impl io::Write) -> Result<(Counts, Measured)> {
     let (common, shared) = (Common::default(), Shared::new(true));
@@ -160,9 +160,9 @@ fn measure(options: &Options, out: &mut impl io::Write) -> Result<(Counts, Measu
 /// Prints each jitter once.
 struct Printer {
     has_file: bool,
-    /// The number of the first that is not printed yet.
+    /// The number of the first jitter that is not printed yet.
     next: u64,
-    /// How many gave way to later ones before they were printed.
+    /// The number of jitters that were replaced by later ones before they were printed.
     lost: u64,
 }
 
@@ -226,7 +226,7 @@ impl Counts {
     }
 }
 
-/// Counts jitters, and has them printed, until it is told to end.
+/// Counts jitters, and passes them on for printing, until it is told to end.
 struct Counted<'a> {
     counts: Counts,
     live: Live<'a>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the programs of rt-tests write of themselves and of the machine into their JSON files.
+//! Facts about themselves and the machine that programs of rt-tests write into their JSON files.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use punctual_formats::cyclictest_json::Results;
 
-/// The version of rt-tests whose form this is.
+/// The version of rt-tests whose form is used.
 pub const VERSION: &str = "2.40";
 
-/// The results, but for the threads', of a program that was begun by this command line at that
-/// moment, and ends now.
+/// Returns the results, except those of threads, of a program that was started by this command
+/// line at that moment, and ends now.
 pub fn now(command: &str, started: Timestamp) -> Results {
     let date = |time: Timestamp| {
         let zoned = time.to_zoned(TimeZone::UTC);

@@ -54,7 +54,7 @@ const KNOWN: Known = Known {
     refused: &[],
 };
 
-/// How often the lines are shown anew.
+/// The interval at which the lines are updated.
 const PACE: Nanos = Nanos::from_millis(100);
 
 #[derive(Debug)]

@@ -25,16 +25,16 @@ struct Slot {
 /// A value above the trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spike {
-    /// The number of the thread that has measured it.
+    /// The number of the thread that measured it.
     pub thread: usize,
-    /// When, by the thread's clock.
+    /// The time of the value, by the thread's clock.
     pub at: Nanos,
     /// The value.
     pub value: Nanos,
 }
 
 impl Spikes {
-    /// Keeps the first `most` values above `above`.
+    /// Creates a counter that keeps the first `most` values above `above`.
     pub fn new(above: Nanos, most: usize) -> Self {
         Self {
             above,
@@ -43,7 +43,7 @@ impl Spikes {
         }
     }
 
-    /// Takes a value of this thread, which it has measured at this moment.
+    /// Checks a value that this thread has measured at this moment.
     #[inline]
     pub fn check(&self, thread: usize, at: Nanos, value: Nanos) {
         if value <= self.above {
@@ -57,12 +57,12 @@ impl Spikes {
         }
     }
 
-    /// How many there were.
+    /// Returns the number of values above the trigger.
     pub fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// Those that are kept, in the order of their coming, once all threads have ended.
+    /// Iterates over the kept values, in the order in which they came, once all threads have ended.
     pub fn kept(&self) -> impl Iterator<Item = Spike> + '_ {
         let count = self.kept.len().min(self.count() as usize);
         self.kept[..count].iter().map(|slot| Spike {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's tracer, stopped when a value was too long (`-b`).
+//! The kernel's tracer, which is stopped when a value was too long (`-b`).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 const DIRECTORIES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The switch, and where marks are written; both are open before the first sample.
+/// The switch, and the file for marks; both are open before the first sample.
 #[derive(Debug)]
 pub struct Tracing {
     switch: File,
@@ -16,7 +16,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Opens the tracer; an error where the kernel has none or this user may not.
+    /// Opens the tracer; returns an error if the kernel has none or this user may not use it.
     pub fn open(with_marks: bool) -> Result<Self> {
         let open = |name: &str| {
             let open = |directory: &&str| {
@@ -33,7 +33,7 @@ impl Tracing {
         Ok(Self { switch, marks })
     }
 
-    /// Stops it. The measurement is over with this.
+    /// Stops it. This ends the measurement.
     pub fn stop(&self, what: &str) {
         if let Some(mut marks) = self.marks.as_ref() {
             let _ = marks.write_all(what.as_bytes());

@@ -10,16 +10,16 @@ use super::signal::{hold, set_of, wait_for};
 use super::time::{Clock, timespec};
 use super::{check, process};
 
-/// What it sends, as cyclictest does.
+/// The signal that it sends, as cyclictest does.
 const SIGNAL: libc::c_int = libc::SIGALRM;
 
-/// A timer that runs; dropping it ends it. It belongs to the thread that began it: no other
-/// one gets its signal.
+/// A running timer, which ends when dropped. It belongs to the thread that began it: no other
+/// thread gets its signal.
 #[derive(Debug)]
 pub struct Alarm(libc::timer_t);
 
 impl Alarm {
-    /// Begins one by this clock: when that reads `first`, or after an interval if that is
+    /// Begins a timer by this clock: when that reads `first`, or after an interval if that is
     /// `None`, and then after each `interval`. The calling thread holds the signal from now on.
     pub fn begin(clock: Clock, first: Option<Nanos>, interval: Nanos) -> io::Result<Self> {
         hold(&[SIGNAL])?;
@@ -46,7 +46,7 @@ impl Alarm {
         Ok(Self(timer))
     }
 
-    /// Waits for the next signal; returns how many more intervals had ended when it came.
+    /// Waits for the next signal; returns the number of further intervals that had ended by then.
     #[inline]
     pub fn wait(&self) -> io::Result<u32> {
         let set = set_of(&[SIGNAL]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is one architecture's own: its instructions, and the devices by which a guest reaches
-//! its bench. Each architecture has one file, and each file the same functions.
+//! Parts specific to an architecture: its instructions, and the devices by which a guest reaches
+//! its bench. Each architecture has one file, and all files have the same functions.
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

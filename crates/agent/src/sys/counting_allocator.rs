@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tests' allocator: counts what each thread allocates.
+//! The tests' allocator: counts the allocations of each thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -10,7 +10,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often the calling thread has allocated.
+/// Returns the number of allocations by the calling thread.
 pub fn allocations() -> u64 {
     ALLOCATIONS.with(Cell::get)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions whose number is known: what a measurement of them must find.
+//! Instructions whose number is known, so that a measurement of them can be checked.
 
 use std::arch::asm;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the kernel has interrupted the calling thread, as the processor tells it.
+//! Detection of interruptions of the calling thread by the kernel, as the processor shows them.
 //!
-//! An x86 processor that returns from an interrupt or an exception to a program sets a data
-//! segment register to 0 that holds another null selector (`IRET` in Intel's and AMD's
-//! manuals). 64-bit programs have no use for `ES`: so it is set, and looked at later. Reading
-//! it costs an instruction, needs no privilege, and misses nothing, however short it was.
+//! When an x86 processor returns from an interrupt or an exception to a program, it clears a data
+//! segment register that holds a null selector other than 0 (`IRET` in Intel's and AMD's
+//! manuals). 64-bit programs have no use for `ES`, so it is set, and read later. Reading
+//! it costs an instruction, needs no privilege, and misses no interruption, however short.
 //! `SYSRET` leaves it alone: a system call is no interruption. So does `ERETU`, the return of
-//! FRED, where this does not work.
+//! FRED, with which this method does not work.
 //!
-//! On arm64 the exclusive monitor tells it, in guests.
+//! On arm64, in guests, the exclusive monitor shows it.
 
 use std::hint::black_box;
 use std::io;
@@ -19,19 +19,19 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munlock, 
 use super::arch;
 pub use super::arch::NOT_TOLD;
 
-/// From here on an interruption is noticed.
+/// Starts to notice interruptions from here on.
 #[inline]
 pub fn arm() {
     arch::arm_interruption();
 }
 
-/// Whether there was one since.
+/// Returns true if there was one since.
 #[inline]
 pub fn has_come() -> bool {
     arch::was_interrupted()
 }
 
-/// Whether this processor and kernel tell it: tried with an exception, a page fault.
+/// Returns true if this processor and kernel show it: tried with an exception, a page fault.
 pub fn is_told() -> io::Result<bool> {
     const LENGTH: usize = 4096;
     if !arch::tells_interruptions() {

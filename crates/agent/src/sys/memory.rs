@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that stays where it is.
+//! Memory that stays in place.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ pub fn lock_all() -> io::Result<()> {
     Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
 }
 
-/// The calling thread's page faults since it began, without and with input from a device.
+/// Returns the calling thread's page faults since it began, without and with input from a device.
 pub fn faults() -> io::Result<(i64, i64)> {
     // SAFETY: a rusage is made of integers, for which all zeros is valid.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
@@ -34,7 +34,7 @@ pub fn touch_stack() {
     black_box(&pages);
 }
 
-/// New words, all zero, that a process shares with the children that it forks.
+/// Returns new words, all zero, that a process shares with the children that it forks.
 pub fn shared_words(count: usize) -> io::Result<&'static [AtomicU64]> {
     let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
     // SAFETY: a new mapping at an address of the kernel's choice touches no other memory; it
@@ -46,7 +46,7 @@ pub fn shared_words(count: usize) -> io::Result<&'static [AtomicU64]> {
     }
 }
 
-/// The words of a file, shared with whoever maps it too; an error where it is shorter.
+/// Maps the words of a file, shared with others that map it too; an error if it is shorter.
 pub fn words_of(file: &File, count: usize) -> io::Result<&'static [AtomicU64]> {
     if file.metadata()?.len() < count as u64 * 8 {
         let text = format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mounting, and loading of kernel modules: what an init does.
+//! Mounting, and loading of kernel modules: the work of an init.
 
 use std::ffi::CString;
 use std::fs::File;

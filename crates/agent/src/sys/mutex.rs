@@ -6,10 +6,10 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 
-/// What a mutex does against priority inversion.
+/// The measure of a mutex against priority inversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Nothing.
+    /// No measure.
     None,
     /// Its owner inherits the priority of the highest thread that wants it.
     Inherit,
@@ -26,7 +26,7 @@ impl Protocol {
         }
     }
 
-    /// Its name in the manual.
+    /// Returns its name in the manual.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "PTHREAD_PRIO_NONE",
@@ -60,8 +60,8 @@ unsafe impl Send for Mutex {}
 unsafe impl Sync for Mutex {}
 
 impl Mutex {
-    /// A free mutex with this protocol, which is read back; an error where the kernel or the
-    /// C library does not know it.
+    /// Creates a free mutex with this protocol, which is read back; returns an error if the kernel
+    /// or the C library does not know it.
     pub fn new(protocol: Protocol) -> io::Result<Self> {
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: initialises the attributes.
@@ -98,7 +98,7 @@ impl Mutex {
     /// Waits until the mutex is free, and owns it.
     ///
     /// # Panics
-    /// If the C library refuses, which it does where the calling thread's priority is above
+    /// Panics if the C library refuses, which it does if the calling thread's priority is above
     /// the mutex's ceiling.
     #[inline]
     pub fn lock(&self) -> Owned<'_> {
@@ -129,7 +129,7 @@ impl Drop for Mutex {
     }
 }
 
-/// A mutex that the calling thread owns; dropped, it is free again.
+/// A mutex that the calling thread owns; when dropped, it is free again.
 pub struct Owned<'a> {
     mutex: &'a Mutex,
     // Only the thread that owns a mutex may unlock it.

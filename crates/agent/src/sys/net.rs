@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Network interfaces, network namespaces, and sockets for whole frames.
 //!
-//! An interface is known by its name in the namespace of the calling thread.
+//! An interface is identified by its name in the namespace of the calling thread.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use std::path::Path;
 use rustix::mount::mount_bind;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Where a thread's own network namespace is.
+/// The path of a thread's own network namespace.
 const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
 /// Switches the loopback interface on, as the scripts of a distribution do at boot.
@@ -28,7 +28,7 @@ pub fn switch_on(name: &str) -> io::Result<()> {
     ask(libc::SIOCSIFFLAGS as _, request).map(drop)
 }
 
-/// Whether an interface is on, and joined to another end that is.
+/// Returns true if an interface is on, and connected to another end that is on.
 pub fn is_joined(name: &str) -> io::Result<bool> {
     let found = ask(libc::SIOCGIFFLAGS as _, request(name)?)?;
     // SAFETY: what the kernel has answered is this field.
@@ -36,7 +36,7 @@ pub fn is_joined(name: &str) -> io::Result<bool> {
     Ok(libc::c_int::from(flags) & libc::IFF_RUNNING != 0)
 }
 
-/// Gives an interface that is off another name.
+/// Renames an interface that is off.
 pub fn rename(name: &str, new: &str) -> io::Result<()> {
     let mut asked = request(name)?;
     asked.ifr_ifru.ifru_newname = request(new)?.ifr_name;
@@ -55,7 +55,7 @@ pub fn set_address(name: &str, address: Ipv4Addr) -> io::Result<()> {
     ask(libc::SIOCSIFADDR as _, asked).map(drop)
 }
 
-/// An interface's address.
+/// Returns an interface's address.
 pub fn address(name: &str) -> io::Result<Ipv4Addr> {
     let found = ask(libc::SIOCGIFADDR as _, request(name)?)?;
     // SAFETY: what the kernel has answered is a sockaddr_in, of the size of a sockaddr.
@@ -64,7 +64,7 @@ pub fn address(name: &str) -> io::Result<Ipv4Addr> {
     Ok(u32::from_be(own.sin_addr.s_addr).into())
 }
 
-/// An interface's hardware address.
+/// Returns an interface's hardware address.
 pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
     let found = ask(libc::SIOCGIFHWADDR as _, request(name)?)?;
     // SAFETY: what the kernel has answered is this field.
@@ -72,14 +72,14 @@ pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
     Ok(std::array::from_fn(|place| address[place] as u8))
 }
 
-/// An interface's number.
+/// Returns an interface's number.
 pub fn index(name: &str) -> io::Result<i32> {
     let found = ask(libc::SIOCGIFINDEX as _, request(name)?)?;
     // SAFETY: what the kernel has answered is this field.
     Ok(unsafe { found.ifr_ifru.ifru_ifindex })
 }
 
-/// A socket that sends and receives whole frames of one type on an interface.
+/// Opens a socket that sends and receives whole frames of one type on an interface.
 pub fn frames(name: &str, ethertype: u16) -> io::Result<UdpSocket> {
     let ethertype = ethertype.to_be();
     let socket = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
@@ -95,8 +95,8 @@ pub fn frames(name: &str, ethertype: u16) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// A socket that sends echo requests to an address, and receives the answers to them (icmp(7)):
-/// allowed to whom `net.ipv4.ping_group_range` names.
+/// Opens a socket that sends echo requests to an address, and receives the answers to them
+/// (icmp(7)); `net.ipv4.ping_group_range` names the groups that may use it.
 pub fn echo_requests(to: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, libc::IPPROTO_ICMP)?;
     let socket = UdpSocket::from(socket);
@@ -104,8 +104,8 @@ pub fn echo_requests(to: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// For how many microseconds who waits at a socket looks for frames at the card itself
-/// (`SO_BUSY_POLL`).
+/// Sets for how many microseconds a thread that waits at a socket looks for frames at the card
+/// itself (`SO_BUSY_POLL`).
 pub fn set_busy_poll(socket: &UdpSocket, us: u32) -> io::Result<()> {
     let us = us as libc::c_int;
     let size = mem::size_of_val(&us) as libc::socklen_t;
@@ -123,7 +123,7 @@ pub fn set_busy_poll(socket: &UdpSocket, us: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the calling thread enter a network namespace.
+/// Moves the calling thread into a network namespace.
 pub fn enter(namespace: &File) -> io::Result<()> {
     Ok(move_into_link_name_space(
         std::os::fd::AsFd::as_fd(namespace),
@@ -131,8 +131,8 @@ pub fn enter(namespace: &File) -> io::Result<()> {
     )?)
 }
 
-/// Has the calling thread enter a network namespace of its own, which stays as long as the
-/// file system has it at `path`, an empty file.
+/// Moves the calling thread into a new network namespace, which exists as long as the file system
+/// has it at `path`, an empty file.
 pub fn enter_new(path: &Path) -> io::Result<()> {
     // SAFETY: no memory and no descriptor is unshared.
     super::check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
@@ -157,7 +157,7 @@ pub fn move_to(name: &str, namespace: &File) -> io::Result<()> {
     }
 }
 
-/// The message of rtnetlink(7) that does it: header, `ifinfomsg`, one attribute.
+/// Builds the message of rtnetlink(7) for that: header, `ifinfomsg`, one attribute.
 fn set_namespace(index: i32, namespace: i32) -> [u8; 40] {
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
     let mut message = [0; 40];
@@ -180,7 +180,7 @@ fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::
     }
 }
 
-/// A request that names an interface.
+/// Builds a request that names an interface.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid ifreq.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -194,7 +194,7 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Carries out a request of netdevice(7), and returns what the kernel has made of it.
+/// Carries out a request of netdevice(7), and returns it as filled in by the kernel.
 fn ask(what: libc::Ioctl, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: the kernel reads and writes an ifreq, which lives here.

@@ -18,12 +18,12 @@ const RTC_PIE_ON: libc::Ioctl = libc::_IO(b'p' as u32, 0x05);
 const RTC_PIE_OFF: libc::Ioctl = libc::_IO(b'p' as u32, 0x06);
 const RTC_IRQP_SET: libc::Ioctl = libc::_IOW::<libc::c_ulong>(b'p' as u32, 0x0c);
 
-/// A source of periodic interrupts that is switched on; dropping it switches it off.
+/// A source of periodic interrupts that is switched on, and off when dropped.
 ///
-/// The thread that makes and drops it must not be a real-time thread. Where the kernel runs
+/// The thread that creates and drops it must not be a real-time thread. If the kernel runs
 /// the RTC's timer in a thread (`PREEMPT_RT`), switching on and off waits for the timer's
 /// callback in a busy loop (`rtc_update_hrtimer` in `drivers/rtc/interface.c`): a caller of
-/// higher priority than that thread keeps the CPU from it, and waits for ever.
+/// higher priority than that thread keeps the CPU from it, and waits forever.
 #[derive(Debug)]
 pub struct Periodic {
     file: File,
@@ -37,7 +37,7 @@ enum Kind {
 }
 
 impl Periodic {
-    /// The periodic interrupt of a real-time clock.
+    /// Switches on the periodic interrupt of a real-time clock.
     pub fn rtc(device: &Path, hertz: u32) -> io::Result<Self> {
         let file = File::open(device)?;
         // SAFETY: the descriptor is open; both requests take a plain number.
@@ -50,7 +50,7 @@ impl Periodic {
         Ok(Self { file, kind })
     }
 
-    /// A timer of the kernel's that a descriptor stands for.
+    /// Creates a timer of the kernel behind a descriptor.
     pub fn timerfd(period: Nanos) -> io::Result<Self> {
         let period = pipe::timespec(period);
         let setting = Itimerspec {
@@ -63,7 +63,7 @@ impl Periodic {
         Ok(Self { file, kind })
     }
 
-    /// A timer of the kernel's that is due once, at this moment of `CLOCK_MONOTONIC`.
+    /// Creates a timer of the kernel that is due once, at this moment of `CLOCK_MONOTONIC`.
     pub fn once(due: Nanos) -> io::Result<Self> {
         let setting = Itimerspec {
             it_interval: pipe::timespec(Nanos::ZERO),
@@ -75,12 +75,12 @@ impl Periodic {
         Ok(Self { file, kind })
     }
 
-    /// Whether an interrupt comes within `limit`; it is not consumed.
+    /// Returns true if an interrupt comes within `limit`; it is not consumed.
     pub fn comes_within(&self, limit: Nanos) -> io::Result<bool> {
         pipe::wait_readable(self.file.as_fd(), Some(limit))
     }
 
-    /// Waits for the next interrupt; returns how many came since the last one was read.
+    /// Waits for the next interrupt; returns the number that came since the last one was read.
     pub fn wait(&self) -> io::Result<u64> {
         let mut word = [0; 8];
         loop {

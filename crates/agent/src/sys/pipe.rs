@@ -11,13 +11,13 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::time::now;
 
-/// A pipe: its reading end, its writing end.
+/// Creates a pipe: its reading end, its writing end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC)?)
 }
 
-/// Waits until there is something to read, or the other end is gone; at most for `limit`
-/// (for ever if `None`), signals or not. Says whether there is.
+/// Waits until there is something to read, or the other end is gone; for at most `limit`
+/// (forever if `None`), signals or not. Returns true if there is.
 pub fn wait_readable(fd: BorrowedFd<'_>, limit: Option<Nanos>) -> io::Result<bool> {
     let deadline = limit.map(|span| now() + span);
     loop {
@@ -31,7 +31,7 @@ pub fn wait_readable(fd: BorrowedFd<'_>, limit: Option<Nanos>) -> io::Result<boo
     }
 }
 
-/// A span as system calls take it.
+/// Converts a span to the form of system calls.
 pub(super) fn timespec(span: Nanos) -> Timespec {
     Timespec {
         tv_sec: span.0 / 1_000_000_000,

@@ -23,16 +23,16 @@ use super::time;
 /// A process's number.
 pub type Pid = libc::pid_t;
 
-/// The number of a child that was started.
+/// Returns the number of a child that was started.
 pub fn id(child: &std::process::Child) -> Pid {
     // The kernel's numbers are positive and below 2^22.
     child.id() as Pid
 }
 
-/// Runs `body` in a forked child, which then ends: with status 0, or with 1 where `body` fails
+/// Runs `body` in a forked child, which then ends: with status 0, or with 1 if `body` fails
 /// or panics. Returns the child's number.
 ///
-/// An error if the calling process has more than one thread, or if that cannot be told: the
+/// Fails if the calling process has more than one thread, or if that cannot be determined: the
 /// child would inherit locks that nobody gives back.
 pub fn fork(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
     let threads = fs::read_dir("/proc/self/task")?.count();
@@ -52,7 +52,7 @@ pub fn fork(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
     }
 }
 
-/// Has a command run in this directory as its root.
+/// Makes a command run with this directory as its root.
 pub fn enter_root(command: &mut Command, root: &Path) -> io::Result<()> {
     let root = CString::new(root.as_os_str().as_bytes())?;
     let enter = move || {
@@ -64,12 +64,12 @@ pub fn enter_root(command: &mut Command, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The calling thread's number, as the kernel counts threads.
+/// Returns the calling thread's number, as the kernel counts threads.
 pub fn thread_id() -> Pid {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// How a child ended, and the CPU time that it and its own children took.
+/// The end of a child, with the CPU time that it and its own children took.
 #[derive(Debug)]
 pub struct Ended {
     /// Its status.
@@ -81,7 +81,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// User and system time together.
+    /// Returns user and system time together.
     pub fn cpu(&self) -> Nanos {
         self.user + self.system
     }
@@ -113,7 +113,7 @@ pub fn wait(child: Pid) -> io::Result<Ended> {
 #[derive(Debug, Default)]
 pub struct Group(AtomicI32);
 
-/// Held while a group is signalled, and while its leader is reaped, by which its number may
+/// Held while a group is signalled, and while its leader is reaped, after which its number may
 /// become another's.
 static REAPING: Mutex<()> = Mutex::new(());
 
@@ -122,12 +122,12 @@ fn nobody_reaps() -> MutexGuard<'static, ()> {
 }
 
 impl Group {
-    /// Nobody's.
+    /// Creates a group without a leader.
     pub const fn new() -> Self {
         Self(AtomicI32::new(0))
     }
 
-    /// The group of this child, which was started as its leader.
+    /// Sets the group to that of this child, which was started as its leader.
     pub fn led_by(&self, child: Pid) {
         self.0.store(child, Ordering::SeqCst);
     }
@@ -147,18 +147,18 @@ impl Group {
         signal_group(self.0.load(Ordering::SeqCst), signal);
     }
 
-    /// Its number; 0 where it is nobody's.
+    /// Returns its number; 0 if it has no leader.
     pub fn leader(&self) -> Pid {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until its leader has ended, and collects all of it.
+    /// Waits until its leader has ended, and collects all of its processes.
     pub fn wait(&self) -> io::Result<(Ended, Nanos)> {
         self.wait_for_end()?;
         self.collect()
     }
 
-    /// Waits until its leader has ended, which is not collected yet.
+    /// Waits until its leader has ended, without collecting it.
     pub fn wait_for_end(&self) -> io::Result<()> {
         let pid = rustix::process::Pid::from_raw(self.leader()).ok_or(Errno::CHILD)?;
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -170,9 +170,9 @@ impl Group {
         Ok(())
     }
 
-    /// Once its leader has ended: ends those that outlive it, and collects all of them, as far
-    /// as they are this process's children: the others are, if it adopts orphans. Returns how
-    /// the leader ended, and the CPU time of the others.
+    /// Ends, after its leader has ended, those that outlive it, and collects all of them, as far
+    /// as they are this process's children: the others are, if it adopts orphans. Returns the
+    /// leader's end, and the CPU time of the others.
     pub fn collect(&self) -> io::Result<(Ended, Nanos)> {
         let leader = self.leader();
         // The leader is not reaped yet: its number is still the group's.
@@ -189,17 +189,17 @@ impl Group {
     }
 }
 
-/// What processes that live have done.
+/// The resource usage of living processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Their CPU time. That of their children that have ended is known to 10 ms.
+    /// Their CPU time. That of their ended children is known to 10 ms.
     pub cpu: Nanos,
-    /// How many bytes they have written.
+    /// The number of bytes that they have written.
     pub written: u64,
 }
 
-/// What the processes of each of these groups have done, as far as they have not been
-/// collected, by the groups' leaders. What cannot be read counts as nothing.
+/// Returns the usage of the processes of each of these groups, as far as they have not been
+/// collected, by the groups' leaders. A value that cannot be read counts as nothing.
 pub fn usage(leaders: &[Pid]) -> HashMap<Pid, Usage> {
     let mut usage: HashMap<Pid, Usage> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -222,8 +222,8 @@ pub fn usage(leaders: &[Pid]) -> HashMap<Pid, Usage> {
     usage
 }
 
-/// A process's group, and the CPU time of its children that it has collected: fields 5, 16 and
-/// 17 of proc(5)'s `stat`, counted from behind the command's name, which may hold anything.
+/// Returns a process's group, and the CPU time of its collected children: fields 5, 16 and 17
+/// of proc(5)'s `stat`, counted from after the command's name, which may contain anything.
 fn group_and_children(process: &Path) -> Option<(Pid, Nanos)> {
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -236,7 +236,7 @@ fn group_and_children(process: &Path) -> Option<(Pid, Nanos)> {
     Some((group, Nanos::from_millis(10) * (ticks()? + ticks()?)))
 }
 
-/// How many bytes a process has written: `wchar` of proc(5)'s `io`.
+/// Returns the number of bytes that a process has written: `wchar` of proc(5)'s `io`.
 pub fn written(pid: Pid) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("wchar:"));
@@ -244,8 +244,8 @@ pub fn written(pid: Pid) -> u64 {
         .unwrap_or(0)
 }
 
-/// The processes that have a variable of this value in the environment with which they were
-/// started, as far as they may be read.
+/// Returns the processes that were started with a variable of this value in their environment, as
+/// far as it may be read.
 pub fn with_variable(name: &str, value: &Path) -> Vec<Pid> {
     let wanted = [name.as_bytes(), b"=", value.as_os_str().as_bytes()].concat();
     let has_it = |pid: &Pid| {
@@ -271,7 +271,7 @@ pub fn kill_children() {
     }
 }
 
-/// A group that is gone already is what the caller wants.
+/// Signals a group. If it is gone already, that is the caller's aim.
 fn signal_group(leader: Pid, signal: Signal) {
     if let Some(leader) = rustix::process::Pid::from_raw(leader) {
         let _ = kill_process_group(leader, signal);
@@ -285,7 +285,7 @@ pub fn adopt_orphans() -> io::Result<()> {
     ))?)
 }
 
-/// Ends one process, a child that was not waited for yet.
+/// Kills one process, a child that was not waited for yet.
 pub fn kill(process: Pid) {
     // A process that is gone already is what the caller wants.
     if let Some(process) = rustix::process::Pid::from_raw(process) {
@@ -311,7 +311,7 @@ mod tests {
 
     use super::*;
 
-    /// How many processes of a group are alive.
+    /// Returns the number of living processes in a group.
     fn members(leader: u32) -> usize {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let is_member = |process: &fs::DirEntry| {

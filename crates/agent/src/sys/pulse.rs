@@ -9,7 +9,7 @@ use std::path::Path;
 
 use punctual_model::{CpuId, Nanos, Reason};
 
-/// What makes the interrupts.
+/// The source of the interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -21,8 +21,8 @@ pub enum Source {
     Ipi = 3,
 }
 
-/// An interval shorter than this, and what the handlers are made longer by, leaves too little
-/// time to everybody else: a burst of such is at most [`BURST_MAX`] long.
+/// An interval shorter than this plus the prolongation of the handlers leaves too little time to
+/// others: a burst with such an interval takes at most [`BURST_MAX`].
 pub const INTERVAL_FREE: Nanos = Nanos::from_micros(20);
 
 /// The longest such burst.
@@ -56,13 +56,13 @@ struct RawRecord {
     thread_ns: u64,
 }
 
-/// What the module has counted.
+/// The module's counts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
     /// Interrupts that the source made, or that were due.
     pub raised: u64,
-    /// Of them, those that the hard handler saw apart.
+    /// Those of them that the hard handler saw separately.
     pub handled: u64,
     /// Entries of the hard handler with nothing new.
     pub extra: u64,
@@ -72,15 +72,15 @@ pub struct Stats {
     pub dropped: u64,
     /// Periods in which nothing was raised.
     pub skipped: u64,
-    /// The interval in fact, in femtoseconds.
+    /// The actual interval, in femtoseconds.
     pub interval_fs: u64,
     /// Linux's number of the interrupt.
     pub irq: u32,
-    /// The threaded handler's number; 0: it has not run.
+    /// The threaded handler's number; 0 if it has not run.
     pub thread_pid: i32,
-    /// Whether the burst has ended.
+    /// Nonzero if the burst has ended.
     pub over: u32,
-    /// Those that are in force.
+    /// The flags that are in force.
     pub flags: u32,
     reserved: [u64; 3],
 }
@@ -92,23 +92,23 @@ const STOP: libc::Ioctl = libc::_IO(MAGIC, 3);
 const TRIGGER: libc::Ioctl = libc::_IO(MAGIC, 4);
 const STATS: libc::Ioctl = libc::_IOR::<Stats>(MAGIC, 5);
 
-/// What is asked of a source.
+/// The request to a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst {
-    /// What makes the interrupts.
+    /// The source of the interrupts.
     pub source: Source,
-    /// How far apart; zero: each is [triggered](Pulse::trigger).
+    /// The time between interrupts; if zero, each is [triggered](Pulse::trigger).
     pub interval: Nanos,
-    /// How many.
+    /// The number of interrupts.
     pub count: u64,
-    /// For how many of them there is room until they are read, a power of two; 0: none is
-    /// kept, and a read waits for the end.
+    /// The number of interrupts for which there is room until they are read, a power of two; with
+    /// 0, none is kept, and a read waits for the end.
     pub records: u32,
-    /// The CPU that is interrupted; none: wherever it comes.
+    /// The CPU that is interrupted; if none, any CPU.
     pub cpu: Option<CpuId>,
-    /// Whether there is a threaded handler.
+    /// True if there is a threaded handler.
     pub threaded: bool,
-    /// How much longer the hard handler is made.
+    /// The time by which the hard handler is prolonged.
     pub handler: Nanos,
 }
 
@@ -117,19 +117,19 @@ pub struct Burst {
 pub struct Interrupt {
     /// Its number in the burst, from 1.
     pub seq: u64,
-    /// It was raised, or due.
+    /// The time when it was raised, or due.
     pub asserted: Nanos,
-    /// The hard handler was entered.
+    /// The time when the hard handler was entered.
     pub hard: Nanos,
-    /// The threaded handler was entered.
+    /// The time when the threaded handler was entered.
     pub thread: Nanos,
 }
 
-/// A source of interrupts; closing it ends what it does.
+/// A source of interrupts; closing it ends its burst.
 #[derive(Debug)]
 pub struct Pulse {
     file: File,
-    /// The comparator is lent as long as this is open.
+    /// The comparator, which is lent as long as this is open.
     _hpet: Option<File>,
 }
 
@@ -172,7 +172,7 @@ impl Pulse {
         Ok(())
     }
 
-    /// Ends the burst: who waits for an interrupt is told.
+    /// Ends the burst, and wakes threads that wait for an interrupt.
     pub fn stop(&self) -> io::Result<()> {
         // SAFETY: the descriptor is open; the request takes no argument.
         super::check(unsafe { libc::ioctl(self.file.as_raw_fd(), STOP) })?;
@@ -186,7 +186,7 @@ impl Pulse {
         Ok(())
     }
 
-    /// Waits for the next interrupt; none: the burst is over.
+    /// Waits for the next interrupt; returns none if the burst is over.
     pub fn wait(&self) -> io::Result<Option<Interrupt>> {
         let mut record = RawRecord::default();
         let size = size_of::<RawRecord>();
@@ -208,7 +208,7 @@ impl Pulse {
         }))
     }
 
-    /// What has been counted since the burst began.
+    /// Returns the counts since the burst began.
     pub fn stats(&self) -> io::Result<Stats> {
         let mut stats = Stats::default();
         // SAFETY: the descriptor is open; the request writes the live `stats`.
@@ -217,7 +217,7 @@ impl Pulse {
     }
 }
 
-/// Borrows a comparator of the HPET: the descriptor that it is lent to.
+/// Borrows a comparator of the HPET; returns the descriptor that it is lent to.
 fn hpet() -> Result<File, String> {
     File::open("/dev/hpet").map_err(|error| format!("no comparator of /dev/hpet: {error}"))
 }

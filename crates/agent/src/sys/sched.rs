@@ -27,12 +27,12 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Its name in the manual.
+    /// Returns its name in the manual.
     pub fn name(self) -> &'static str {
         name_of(self.number())
     }
 
-    /// Whether its threads have a real-time priority.
+    /// Returns true if its threads have a real-time priority.
     pub fn is_real_time(self) -> bool {
         matches!(self, Self::Fifo | Self::RoundRobin)
     }
@@ -53,7 +53,7 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
     set(Policy::Fifo, priority)
 }
 
-/// Gives the calling thread a policy, and a priority (1 to 99; 0 where the policy has none).
+/// Gives the calling thread a policy, and a priority (1 to 99; 0 if the policy has none).
 ///
 /// Children and new threads do not inherit it (`SCHED_RESET_ON_FORK`): a load that is
 /// started by a real-time thread is no real-time load.
@@ -68,8 +68,8 @@ pub fn set(policy: Policy, priority: u8) -> io::Result<()> {
 }
 
 /// Makes the calling thread `SCHED_DEADLINE`: in each `period`, which is its deadline as well, it
-/// may run for `runtime`. Its first period begins now. The kernel refuses with `EBUSY` where
-/// others need the CPU's time, and with `EPERM` where the thread is bound to some of the CPUs.
+/// may run for `runtime`. Its first period begins now. The kernel refuses with `EBUSY` if
+/// others need the CPU's time, and with `EPERM` if the thread is bound to some of the CPUs.
 pub fn set_deadline(runtime: Nanos, period: Nanos) -> io::Result<()> {
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
@@ -87,8 +87,8 @@ pub fn set_deadline(runtime: Nanos, period: Nanos) -> io::Result<()> {
     Ok(())
 }
 
-/// For how long the calling thread may run in each period, and that period: zeros where it is
-/// not `SCHED_DEADLINE`.
+/// Returns the time that the calling thread may run in each period, and that period: zeros if it
+/// is not `SCHED_DEADLINE`.
 pub fn deadline() -> io::Result<(Nanos, Nanos)> {
     // SAFETY: a sched_attr is made of integers, for which all zeros is valid.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
@@ -106,7 +106,7 @@ pub fn deadline() -> io::Result<(Nanos, Nanos)> {
     ))
 }
 
-/// The calling thread's policy, by its name in the manual, and its priority.
+/// Returns the calling thread's policy, by its name in the manual, and its priority.
 pub fn policy() -> io::Result<(&'static str, i32)> {
     let mut parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` is live; 0 is the calling thread.
@@ -130,7 +130,7 @@ fn name_of(policy: libc::c_int) -> &'static str {
     }
 }
 
-/// The CPU that the calling thread runs on at this moment.
+/// Returns the CPU that the calling thread runs on at this moment.
 pub fn current_cpu() -> CpuId {
     CpuId(u32::try_from(sched_getcpu()).unwrap_or(u32::MAX))
 }
@@ -140,7 +140,7 @@ pub fn pin(cpu: CpuId) -> io::Result<()> {
     bind(&[cpu])
 }
 
-/// Lets the calling thread, and what it starts from then on, run on these CPUs only.
+/// Restricts the calling thread, and everything that it starts from then on, to these CPUs.
 pub fn bind(cpus: &[CpuId]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus {
@@ -153,7 +153,7 @@ pub fn bind(cpus: &[CpuId]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The CPUs that the calling thread may run on.
+/// Returns the CPUs on which the calling thread may run.
 pub fn affinity() -> io::Result<Vec<CpuId>> {
     let set = sched_getaffinity(None)?;
     let all = (0..CpuSet::MAX_CPU).zip((0..).map(CpuId));
@@ -161,7 +161,7 @@ pub fn affinity() -> io::Result<Vec<CpuId>> {
     Ok(may.map(|(_, cpu)| cpu).collect())
 }
 
-/// Sets the calling thread's timer slack to 1 ns, and returns what the kernel then says.
+/// Sets the calling thread's timer slack to 1 ns, and returns the value that the kernel reports.
 ///
 /// Real-time threads have none anyway; this covers those that may not become real-time.
 pub fn minimise_timer_slack() -> io::Result<u64> {
@@ -169,11 +169,11 @@ pub fn minimise_timer_slack() -> io::Result<u64> {
     Ok(current_timer_slack()?)
 }
 
-/// The timer slack of whatever an ordinary thread starts, in nanoseconds: the kernel's own.
+/// The timer slack of anything that an ordinary thread starts, in nanoseconds: the kernel's own.
 const USUAL_SLACK: NonZeroU64 = NonZeroU64::new(50_000).unwrap();
 
-/// Does something as an ordinary thread, with the usual timer slack: what a thread of real time
-/// starts would have none, and keep that also where it is ordinary itself.
+/// Runs `body` as an ordinary thread, with the usual timer slack. Children of a real-time thread
+/// would have none, and keep that even if they are ordinary themselves.
 pub fn as_ordinary<T>(body: impl FnOnce() -> T) -> io::Result<T> {
     let (_, priority) = policy()?;
     set(Policy::Other, 0)?;
@@ -184,7 +184,7 @@ pub fn as_ordinary<T>(body: impl FnOnce() -> T) -> io::Result<T> {
     Ok(done?)
 }
 
-/// How often another thread took the CPU from the calling one, which was ready to go on.
+/// Returns how often another thread took the CPU from the calling one, which was ready to go on.
 pub fn preemptions() -> io::Result<i64> {
     // SAFETY: a rusage is made of integers, for which all zeros is valid.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };

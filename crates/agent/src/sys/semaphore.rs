@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! POSIX semaphores of the C library, as applications use them.
 //!
-//! The C library's own and not bare futex calls, because that is what a real-time program
-//! waits on: on a free semaphore neither operation enters the kernel, on one that is waited
-//! for both are one futex call. The kernel wakes waiters in the order of their priority.
+//! The C library's own are used instead of bare futex calls, because real-time programs wait on
+//! semaphores: on a free one neither operation enters the kernel, on one that is waited
+//! for both are one futex call. The kernel wakes waiters in order of priority.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -20,7 +20,7 @@ unsafe impl Send for Semaphore {}
 unsafe impl Sync for Semaphore {}
 
 impl Semaphore {
-    /// A semaphore with count zero.
+    /// Creates a semaphore with count zero.
     pub fn new() -> io::Result<Self> {
         // SAFETY: a sem_t is plain bytes, and is initialised before it is used.
         let raw: Box<UnsafeCell<libc::sem_t>> = Box::new(unsafe { std::mem::zeroed() });
@@ -29,17 +29,17 @@ impl Semaphore {
         Ok(Self { raw })
     }
 
-    /// Takes one from the count; blocks while it is zero. Goes on waiting after a signal.
+    /// Takes one from the count; blocks while it is zero. Continues to wait after a signal.
     #[inline]
     pub fn wait(&self) {
         // SAFETY: the semaphore is initialised and live. The call's only error is EINTR.
         while unsafe { libc::sem_wait(self.raw.get()) } != 0 {}
     }
 
-    /// Adds one to the count, and wakes a thread that waits for it.
+    /// Adds one to the count, and wakes a waiting thread.
     ///
     /// # Panics
-    /// If the count is at its limit, above two thousand million.
+    /// Panics if the count is at its limit, above two thousand million.
     #[inline]
     pub fn post(&self) {
         // SAFETY: the semaphore is initialised and live.

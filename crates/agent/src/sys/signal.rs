@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals that ask a process to end, and the wish to end with one's parent; and one signal
+//! Signals that ask a process to end, and the request to end with one's parent; and one signal
 //! whose handler takes the time.
 
 use std::io;
@@ -11,13 +11,13 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::time;
 
-/// What a terminal, a service manager and a lost connection send.
+/// The signals from a terminal, a service manager and a lost connection.
 pub const ENDING: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
-/// Asks a measuring program how far it is.
+/// Asks a measuring program for its progress.
 pub const STATUS: libc::c_int = libc::SIGUSR1;
 
-/// Asks a measuring program to write down how far it is.
+/// Asks a measuring program to write down its progress.
 pub const SNAPSHOT: libc::c_int = libc::SIGUSR2;
 
 /// Keeps signals away from the calling thread and from those that it starts; they wait for
@@ -31,7 +31,7 @@ pub fn hold(signals: &[libc::c_int]) -> io::Result<()> {
     }
 }
 
-/// Waits for one of some signals that are held, for `limit` at most; says which came.
+/// Waits for one of some signals that are held, for at most `limit`; returns the one that came.
 pub fn wait_for(signals: &[libc::c_int], limit: Nanos) -> io::Result<Option<libc::c_int>> {
     let set = set_of(signals);
     let limit = time::timespec(limit);
@@ -47,7 +47,7 @@ pub fn wait_for(signals: &[libc::c_int], limit: Nanos) -> io::Result<Option<libc
     }
 }
 
-/// Has the kernel kill the calling process when the thread that started it ends.
+/// Makes the kernel kill the calling process when the thread that started it ends.
 pub fn die_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
@@ -57,7 +57,7 @@ pub const NOTED: libc::c_int = libc::SIGUSR1;
 
 static HANDLED: AtomicI64 = AtomicI64::new(0);
 
-/// While this lives the signal [`NOTED`] does nothing but take the time.
+/// Makes the signal [`NOTED`] do nothing but take the time, as long as this value lives.
 #[derive(Debug)]
 pub struct Noted {
     before: libc::sigaction,
@@ -81,7 +81,7 @@ impl Noted {
         }
     }
 
-    /// When the handler ran since this was last asked.
+    /// Returns the time when the handler ran since the last call.
     #[inline]
     pub fn take(&self) -> Option<Nanos> {
         let at = HANDLED.swap(0, Relaxed);
@@ -96,7 +96,7 @@ impl Drop for Noted {
     }
 }
 
-/// A set of these signals.
+/// Returns a set of these signals.
 pub(super) fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set; sigaddset gets valid signals.

@@ -5,7 +5,7 @@ use std::io;
 
 use punctual_model::Nanos;
 
-/// `CLOCK_MONOTONIC`, now.
+/// Returns the current time of `CLOCK_MONOTONIC`.
 ///
 /// # Panics
 /// Never: the clock exists on every Linux, and the call has no other way to fail.
@@ -18,13 +18,13 @@ pub fn now() -> Nanos {
     nanos(time)
 }
 
-/// `CLOCK_REALTIME`, now: since 1970.
+/// Returns the current time of `CLOCK_REALTIME`: since 1970.
 pub fn real() -> io::Result<Nanos> {
     read(libc::CLOCK_REALTIME)
 }
 
-/// The CPU time of a process, all of its threads together, without its children's; an error
-/// where it is gone.
+/// Returns the CPU time of a process, all of its threads together, without its children's; an
+/// error if it is gone.
 pub fn of_process(pid: libc::pid_t) -> io::Result<Nanos> {
     // The clock of a process's CPU time, as clock_getcpuclockid(3) makes its number:
     // CPUCLOCK_SCHED in the kernel's posix-timers.h.
@@ -32,13 +32,13 @@ pub fn of_process(pid: libc::pid_t) -> io::Result<Nanos> {
     read((!pid << 3) | SCHEDULER)
 }
 
-/// The resolution that the kernel claims for `CLOCK_MONOTONIC`: 1 ns where
+/// Returns the resolution that the kernel claims for `CLOCK_MONOTONIC`: 1 ns if
 /// high-resolution timers are active, else a tick.
 pub fn resolution() -> io::Result<Nanos> {
     Clock::Monotonic.resolution()
 }
 
-/// The length of a tick, 1/HZ: the resolution of the clocks that move with it.
+/// Returns the length of a tick, 1/HZ: the resolution of the clocks that move with it.
 pub fn tick() -> io::Result<Nanos> {
     claimed(libc::CLOCK_MONOTONIC_COARSE)
 }
@@ -50,7 +50,7 @@ fn claimed(clock: libc::clockid_t) -> io::Result<Nanos> {
     Ok(nanos(time))
 }
 
-/// The CPU time that the calling thread has used.
+/// Returns the CPU time that the calling thread has used.
 pub fn used_by_thread() -> io::Result<Nanos> {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -62,10 +62,10 @@ fn read(clock: libc::clockid_t) -> io::Result<Nanos> {
     Ok(nanos(time))
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` reads `deadline`; goes on sleeping after a signal.
+/// Sleeps until `CLOCK_MONOTONIC` reads `deadline`; continues to sleep after a signal.
 ///
 /// # Panics
-/// If the kernel refuses the deadline, which it does for negative times only.
+/// Panics if the kernel refuses the deadline, which it does only for negative times.
 #[inline]
 pub fn sleep_until(deadline: Nanos) {
     let time = timespec(deadline);
@@ -103,7 +103,7 @@ pub fn nanosleep(span: Nanos) -> io::Result<()> {
     }
 }
 
-/// A clock that timers can be set by.
+/// A clock by which timers can be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// `CLOCK_MONOTONIC`.
@@ -121,12 +121,12 @@ impl Clock {
         }
     }
 
-    /// This clock, now.
+    /// Returns the current time of this clock.
     pub fn now(self) -> io::Result<Nanos> {
         read(self.number())
     }
 
-    /// The resolution that the kernel claims for this clock.
+    /// Returns the resolution that the kernel claims for this clock.
     pub fn resolution(self) -> io::Result<Nanos> {
         claimed(self.number())
     }
@@ -155,7 +155,7 @@ impl Clock {
     }
 }
 
-/// A time, or a span, as system calls take it.
+/// Converts a time, or a span, to the form of system calls.
 #[inline]
 pub(super) fn timespec(time: Nanos) -> libc::timespec {
     // On a 32-bit machine it has a field that cannot be named.
@@ -167,7 +167,7 @@ pub(super) fn timespec(time: Nanos) -> libc::timespec {
     given
 }
 
-/// A time as system calls give it.
+/// Converts a time from the form of system calls.
 #[inline]
 pub(super) fn nanos(time: libc::timespec) -> Nanos {
     Nanos(time.tv_sec * 1_000_000_000 + super::long(time.tv_nsec))

@@ -5,12 +5,12 @@ use punctual_model::Nanos;
 
 use super::{arch, time};
 
-/// The time stamp counter's rate against `CLOCK_MONOTONIC_RAW`, in kHz, rounded.
+/// Measures the time stamp counter's rate against `CLOCK_MONOTONIC_RAW`, in kHz, rounded.
 ///
 /// No kernel shows the rate to programs; its log does, unless `quiet`. Here both clocks are
-/// read twice, [`SPAN`] apart. A pair of readings is off by some 100 ns on a host at most,
+/// read twice, [`SPAN`] apart. A pair of readings is off by at most some 100 ns on a host,
 /// and not at all in a guest whose clock counts instructions: there both pairs take the same
-/// instructions. `None` where the processor has no such counter.
+/// instructions. Returns `None` if the processor has no such counter.
 pub fn khz() -> Option<u64> {
     let (counted, elapsed) = counted()?;
     // Counts per nanosecond times a million are thousands per second.
@@ -19,7 +19,7 @@ pub fn khz() -> Option<u64> {
     u64::try_from((rate + elapsed / 2) / elapsed).ok()
 }
 
-/// How long it is measured: 20 ms tell the rate to a millionth where a reading is off by 10 ns.
+/// The time between the readings: 20 ms give the rate to a millionth if a reading is off by 10 ns.
 const SPAN: Nanos = Nanos::from_millis(20);
 
 fn counted() -> Option<(u64, Nanos)> {
@@ -29,7 +29,7 @@ fn counted() -> Option<(u64, Nanos)> {
     Some((last.wrapping_sub(first), end - begin))
 }
 
-/// Both clocks at about the same moment: of several readings the one that took the least.
+/// Reads both clocks at about the same moment: of several readings, the quickest.
 fn pair() -> Option<(u64, Nanos)> {
     const TRIES: usize = 16;
     let tries = (0..TRIES).map_while(|_| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A trace instance of its own: a directory in tracefs's `instances`, with rings, events and
-//! a current tracer that are nobody else's. Removing the directory ends it all.
+//! a current tracer that nobody else uses. Removing the directory ends it all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -13,22 +13,22 @@ use super::tracefs::{self, Tracefs};
 
 /// The instance's name.
 const NAME: &str = "punctual";
-/// Its name while the threads of `osnoise` are switched off, so that whoever finds it left
-/// behind knows that they are to be switched on.
+/// Its name while the threads of `osnoise` are switched off, so that a target that finds it left
+/// behind knows that they must be switched on.
 const NAME_WITHOUT_THREADS: &str = "punctual-without-osnoise-threads";
 
-/// The option of `osnoise` and `timerlat` that says whether threads of theirs run.
+/// The option of `osnoise` and `timerlat` that controls whether their threads run.
 const THREADS: &str = "OSNOISE_WORKLOAD";
 
 /// The size of each CPU's ring, in KiB: some thousand events.
 const RING_KIB: u32 = 128;
-/// The same, where each function is one.
+/// The size of each CPU's ring, in KiB, if each function is an event.
 const RING_OF_FUNCTIONS_KIB: u32 = 1_024;
 
-/// No more is read of a ring, in bytes.
+/// The most bytes that are read from a ring.
 const TEXT_MOST: u64 = 4 << 20;
 
-/// The events of interrupts, timers and the scheduler. Not every kernel has each.
+/// The events of interrupts, timers and the scheduler. Not every kernel has all of them.
 const EVENTS: [&str; 10] = [
     "sched/sched_switch",
     "sched/sched_waking",
@@ -42,31 +42,31 @@ const EVENTS: [&str; 10] = [
     "nmi/nmi_handler",
 ];
 
-/// Those without which a sample is not told of.
+/// The number of first events without which a sample cannot be explained.
 const NEEDED: usize = 2;
 
-/// A tracer that runs.
+/// A running tracer.
 #[derive(Debug)]
 pub struct Instance {
     tracer: Tracer,
     switch: File,
     marks: File,
-    /// It goes after the files in it are closed: the kernel keeps an instance that is in use.
+    /// The directory, removed after the files in it are closed: the kernel keeps instances in use.
     directory: Directory,
     tracefs: Tracefs,
 }
 
-/// An instance's directory, which goes with this.
+/// An instance's directory, which is removed when this is dropped.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// `osnoise/options`, where its threads were switched off for this.
+    /// `osnoise/options`, if its threads were switched off for this.
     threads: Option<PathBuf>,
 }
 
 impl Instance {
-    /// Starts a tracer; stacks are noted where a thread of this real-time priority, or a higher
-    /// one, is woken or gets the CPU.
+    /// Starts a tracer. Stacks are noted when a thread of this real-time priority, or a higher one,
+    /// is woken or gets the CPU.
     pub fn start(tracer: Tracer, priority: u8) -> Result<Self, Reason> {
         let tracefs = Tracefs::reach()?;
         check(&tracefs, tracer)?;
@@ -148,19 +148,19 @@ impl Instance {
         )
     }
 
-    /// Stops noting, with a last word; to be called at once when a sample is too long.
+    /// Stops noting, with a last word; must be called at once when a sample is too long.
     pub fn stop(&self, word: &[u8]) {
         // What is read says whether it has worked.
         let _ = (&self.marks).write_all(word);
         let _ = (&self.switch).write_all(b"0");
     }
 
-    /// Notes again.
+    /// Resumes noting.
     pub fn go_on(&self) {
         let _ = (&self.switch).write_all(b"1");
     }
 
-    /// What was noted on a CPU.
+    /// Returns the notes from a CPU.
     pub fn read(&self, cpu: CpuId) -> io::Result<Trace> {
         let is_latency = matches!(self.tracer, Tracer::Wakeup | Tracer::Irqsoff);
         let path = if is_latency {
@@ -187,7 +187,7 @@ impl Instance {
 }
 
 impl Directory {
-    /// Makes one in which nothing is noted yet.
+    /// Makes a directory in which nothing is noted yet.
     pub fn make(tracefs: &Tracefs) -> Result<Self, Reason> {
         Self::named(NAME, tracefs)
     }
@@ -201,7 +201,7 @@ impl Directory {
         Ok(Self { path, threads })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -219,7 +219,7 @@ impl Drop for Directory {
     }
 }
 
-/// Whether the kernel has that tracer.
+/// Checks that the kernel has the tracer.
 fn check(tracefs: &Tracefs, tracer: Tracer) -> Result<(), Reason> {
     let path = tracefs.path("available_tracers");
     let known = fs::read_to_string(&path)
@@ -232,8 +232,8 @@ fn check(tracefs: &Tracefs, tracer: Tracer) -> Result<(), Reason> {
     Err(format!("the kernel has no tracer {name}: it has {known}; `events` needs none").into())
 }
 
-/// Removes instances that a killed target has left, and says which; the lock of the machine's
-/// only measurement says that nobody else's are there.
+/// Removes instances that a killed target has left, and names them. The lock for the machine's
+/// only measurement guarantees that they belong to nobody else.
 pub fn remove_left_behind() -> Vec<String> {
     let Some(tracefs) = tracefs::found() else {
         return Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the scheduler and timers do to the threads of one program, from its start: the kernel's
-//! events, kept in its ring, and read when the program has ended.
+//! Scheduler and timer events of one program's threads, from its start: the kernel's
+//! events are kept in its ring, and read when the program has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -17,34 +17,34 @@ use crate::cycles::{Event, Out, Seen, What};
 use crate::sys::process::{Pid, thread_id};
 use crate::sys::time;
 
-/// The bits of an event's flags that say that it happened in an interrupt: the kernel's
+/// The bits of an event's flags that mean that it happened in an interrupt: the kernel's
 /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ`.
 const IN_INTERRUPT: i64 = 0x08 | 0x10;
 /// The kernel's `TASK_INTERRUPTIBLE`, and all states in which a thread does not run.
 const INTERRUPTIBLE: i64 = 0x01;
 const NOT_RUNNING: i64 = 0xff;
-/// Those of a thread that has ended: `EXIT_DEAD`, `EXIT_ZOMBIE` and `TASK_DEAD`.
+/// The states of a thread that has ended: `EXIT_DEAD`, `EXIT_ZOMBIE` and `TASK_DEAD`.
 const ENDED: i64 = 0xb0;
 
-/// What a program writes into the ring to mark a cycle: numbers of `punctual.h`.
+/// The words that a program writes into the ring to mark a cycle: numbers of `punctual.h`.
 const MARK_BEGINS: i64 = 0x504e_4310;
 const MARK_ENDS: i64 = 0x504e_4320;
 
-/// The arguments of a system call that an event has.
+/// The number of a system call's arguments in an event.
 const ARGUMENTS: usize = 6;
 
 /// The environment variable that names the file in which a program marks its cycles.
 pub const MARKS_VARIABLE: &str = "PUNCTUAL_MARKS";
 
-/// No page of a ring is larger.
+/// The largest page of a ring.
 const PAGE_MOST: usize = 64 << 10;
 
-/// An event of the ring and the fields of it that are read.
+/// An event of the ring, with the fields that are read.
 struct Known {
     group: &'static str,
     name: &'static str,
     fields: &'static [&'static str],
-    /// Whether cycles are told without it.
+    /// True if cycles can be reconstructed without it.
     is_optional: bool,
 }
 
@@ -115,41 +115,41 @@ const EVENTS: [Known; 8] = [
     Known::new("raw_syscalls", "sys_enter", &["common_pid", "id", "args"]).optional(),
 ];
 
-/// Which of the kernel's events are noted.
+/// The kernel's events that are noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Those of which cycles consist.
+    /// The events that cycles consist of.
     Cycles,
-    /// Page faults and system calls, too.
+    /// Page faults and system calls, in addition.
     DesignFaults,
 }
 
-/// The events of a program's threads, while they are noted.
+/// The events of a program's threads while they are noted.
 #[derive(Debug)]
 pub struct ThreadEvents {
     directory: Directory,
     _tracefs: Tracefs,
-    /// One for each of [`EVENTS`]; `None` where the kernel has no such event, or it is not
+    /// A format for each of [`EVENTS`]; `None` if the kernel has no such event, or if it is not
     /// noted.
     formats: Vec<Option<EventFormat>>,
-    /// How far `CLOCK_REALTIME` is ahead of the clock of all moments here.
+    /// The time by which `CLOCK_REALTIME` is ahead of the clock of all moments here.
     real_time_ahead: Nanos,
 }
 
-/// What was noted.
+/// The notes.
 #[derive(Debug)]
 pub struct Noted {
-    /// What happened to the program's threads, in the order of time.
+    /// The events of the program's threads, in order of time.
     pub events: Vec<Event>,
-    /// When the kernel switched from one thread to another, each time that it was noted, whoever's
-    /// they were: the scope finds a cycle by the number of these.
+    /// The times when the kernel switched from one thread to another, whoever's they were, as far
+    /// as noted: the scope finds a cycle by the number of these.
     pub switches: Vec<Nanos>,
 }
 
 impl ThreadEvents {
-    /// Notes what happens to the processes that the calling thread starts from now on, and to
-    /// all threads and processes of theirs. Each CPU's ring has so many bytes; what comes after
-    /// it is full is lost.
+    /// Notes the events of processes that the calling thread starts from now on, and of all their
+    /// threads and processes. Each CPU's ring has `ring` bytes; events after it is full
+    /// are lost.
     pub fn start(ring: usize, extent: Extent) -> Result<Self, Reason> {
         let tracefs = Tracefs::reach()?;
         let directory = Directory::make(&tracefs)?;
@@ -189,12 +189,12 @@ impl ThreadEvents {
         tracefs::write(&self.directory.path().join(name), word)
     }
 
-    /// The file in which the program marks its cycles.
+    /// Returns the file in which the program marks its cycles.
     pub fn marks(&self) -> PathBuf {
         self.directory.path().join("trace_marker_raw")
     }
 
-    /// Of which happenings the kernel tells, besides those of which cycles consist.
+    /// Returns the kinds of events that the kernel reports, besides those that cycles consist of.
     pub fn seen(&self) -> Seen {
         Seen {
             page_faults: self.formats[PAGE_FAULT].is_some(),
@@ -202,13 +202,13 @@ impl ThreadEvents {
         }
     }
 
-    /// Stops noting. What happens from now on is no part of it.
+    /// Stops noting. Later events are not included.
     pub fn stop(&self) -> Result<(), Reason> {
         self.set("tracing_on", "0")
     }
 
-    /// All that was noted of the program that this process leads, in the order of time; an error
-    /// where some of it was lost.
+    /// Returns all notes about the program that this process leads, in order of time; an error
+    /// if some of them were lost.
     pub fn read(&self, leader: Pid) -> Result<Noted, Reason> {
         let path = self.directory.path().join("per_cpu");
         let unread = |error| Reason::unreadable("the kernel's trace ring", error);
@@ -257,7 +257,7 @@ impl ThreadEvents {
         }
     }
 
-    /// What an event says of the program's threads; `None` where it cannot be read.
+    /// Adds an event's content if it is about the program's threads; `None` if it cannot be read.
     fn push(&self, at: Nanos, bytes: &[u8], events: &mut Vec<Event>) -> Option<()> {
         let id = u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?);
         let mut known = self.formats.iter().zip(0..);
@@ -311,7 +311,7 @@ impl ThreadEvents {
         }
     }
 
-    /// The timer that a thread set.
+    /// Returns the timer that a thread set.
     fn set_by(&self, at: Nanos, record: &Record<'_>) -> Option<What> {
         let (soft, hard) = (record.number("softexpires")?, record.number("expires")?);
         let due = self.by_our_clock(at, Nanos(soft));
@@ -323,7 +323,7 @@ impl ThreadEvents {
         })
     }
 
-    /// A timer's moment by the clock of the events. Which clock a timer goes by is in no event:
+    /// Converts a timer's moment to the clock of the events. No event names the clock of a timer:
     /// the nearer one is taken, and the two are years apart.
     fn by_our_clock(&self, now: Nanos, expires: Nanos) -> Nanos {
         let other = Nanos(expires.0.saturating_sub(self.real_time_ahead.0));
@@ -351,12 +351,12 @@ impl Record<'_> {
         self.field(name)?.number(self.bytes)
     }
 
-    /// Whether it happened in a thread, and not in an interrupt.
+    /// Returns true if it happened in a thread, and not in an interrupt.
     fn is_of_thread(&self) -> Option<bool> {
         Some(self.number("common_flags")? & IN_INTERRUPT == 0)
     }
 
-    /// Whether what a program wrote is one of our marks.
+    /// Returns true if a program's write is one of our marks.
     fn is_mark(&self) -> Option<bool> {
         Some([MARK_BEGINS, MARK_ENDS].contains(&self.number("id")?))
     }
@@ -380,8 +380,8 @@ impl Record<'_> {
     }
 }
 
-/// Those of this thread, and of those that it has started, and of theirs. A switch tells of two
-/// threads, of which one may be anybody's.
+/// Keeps the events of this thread, of those that it has started, and of theirs. A switch names two
+/// threads, one of which may be anybody's.
 fn of_program(mut events: Vec<Event>, leader: Pid) -> Vec<Event> {
     let mut own = BTreeSet::from([leader]);
     for event in &events {
@@ -395,7 +395,7 @@ fn of_program(mut events: Vec<Event>, leader: Pid) -> Vec<Event> {
     events
 }
 
-/// Where the fields of an event are, all of which must be there.
+/// Reads the positions of an event's fields, all of which must exist.
 fn format(tracefs: &Tracefs, event: &Known) -> Result<EventFormat, Reason> {
     let path = format!("events/{}/{}/format", event.group, event.name);
     let text = fs::read_to_string(tracefs.path(&path))
@@ -406,7 +406,7 @@ fn format(tracefs: &Tracefs, event: &Known) -> Result<EventFormat, Reason> {
     complete.ok_or_else(|| format!("the kernel's event {} has other fields", event.name).into())
 }
 
-/// How many events a ring had no room for, by its `stats`.
+/// Returns the number of events that a ring had no room for, from its `stats`.
 fn lost(stats: &str) -> Option<u64> {
     let of: BTreeMap<&str, &str> = stats
         .lines()

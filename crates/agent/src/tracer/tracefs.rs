@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the kernel's tracer is reached.
+//! Access to the kernel's tracer.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,8 +10,8 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use crate::sys::mount;
 
-/// Where tracefs is mounted, since Linux 4.1. (That in debugfs is mounted when it is looked for:
-/// a look would change the machine.)
+/// The mount point of tracefs, since Linux 4.1. (The one in debugfs is mounted by looking for it,
+/// and that would change the machine.)
 const PLACE: &str = "/sys/kernel/tracing";
 
 /// The mounted tracefs; one that was mounted for this is unmounted when it is dropped.
@@ -22,7 +22,7 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds it, or mounts it; an error is the reason why there is none.
+    /// Finds or mounts it; an error is the reason why there is none.
     pub fn reach() -> Result<Self, Reason> {
         if is_locked_down() {
             let denied = io::Error::from_raw_os_error(libc::EPERM);
@@ -50,7 +50,7 @@ impl Tracefs {
         }
     }
 
-    /// A file or directory in it.
+    /// Returns the path of a file or directory in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -65,7 +65,7 @@ impl Drop for Tracefs {
     }
 }
 
-/// Where it is mounted already, if it is.
+/// Returns the place where it is mounted already, if it is.
 pub fn found() -> Option<PathBuf> {
     let place = Path::new(PLACE);
     place.join("instances").is_dir().then(|| place.into())
@@ -81,7 +81,7 @@ pub fn write(path: &Path, word: &str) -> Result<(), Reason> {
     written().map_err(|error| refused(&format!("\"{word}\" in tracefs's {name}"), &error))
 }
 
-/// Why something was refused, and what can be done about it.
+/// Returns the reason for a refusal, with advice on what can be done about it.
 pub fn refused(what: &str, error: &io::Error) -> Reason {
     let is_root = rustix::process::geteuid().is_root();
     Reason::Refused {
@@ -91,7 +91,7 @@ pub fn refused(what: &str, error: &io::Error) -> Reason {
     }
 }
 
-/// What can be done about it.
+/// Returns advice on what can be done about it.
 fn hint(kind: io::ErrorKind, is_root: bool, is_locked_down: bool) -> &'static str {
     match kind {
         io::ErrorKind::PermissionDenied if !is_root => "the kernel's tracer is root's: run as root",
@@ -107,7 +107,7 @@ fn hint(kind: io::ErrorKind, is_root: bool, is_locked_down: bool) -> &'static st
     }
 }
 
-/// Whether the kernel says that it shows its memory to nobody.
+/// Returns true if the kernel reports that it shows its memory to nobody.
 fn is_locked_down() -> bool {
     let said = fs::read_to_string("/sys/kernel/security/lockdown");
     let asked = || fs::read_to_string("/proc/cmdline").unwrap_or_default();

@@ -13,22 +13,22 @@ use crate::sink::Sink;
 use crate::sys::process;
 use crate::sys::time::now;
 
-/// Events are kept from so long before the sample was due.
+/// The time before the sample was due from which events are kept.
 const BEFORE: Nanos = Nanos::from_millis(1);
-/// And until so long after it was taken: the tracer is stopped a little later.
+/// The time after it was taken until which they are kept: the tracer is stopped a little later.
 const AFTER: Nanos = Nanos::from_micros(50);
 
-/// Hands samples on, and has the tracer read where one is above the limit.
+/// Hands samples on, and has the tracer read when one is above the limit.
 #[derive(Debug)]
 pub struct Watch<'a, S> {
     watcher: &'a Watcher,
     sink: S,
     cpu: CpuId,
     pid: u32,
-    /// From when on the samples' times count.
+    /// The moment from which the samples' times count.
     first: Nanos,
     count: u64,
-    /// What is worse than this is captured.
+    /// The limit above which a sample is captured.
     limit: Nanos,
     captures: Vec<Capture>,
     held_until: Option<Nanos>,
@@ -52,8 +52,8 @@ impl<'a, S> Watch<'a, S> {
         }
     }
 
-    /// What it has handed its samples to, what was captured, and the page faults that reading
-    /// has cost, which no sample was delayed by.
+    /// Returns the sink that got its samples, the captures, and the page faults of reading, which
+    /// delayed no sample.
     pub fn finish(self) -> (S, Vec<Capture>, Faults) {
         (self.sink, self.captures, self.faults)
     }
@@ -118,7 +118,7 @@ impl<'a, S> Watch<'a, S> {
     }
 }
 
-/// Keeps as many events as a capture may have, the last ones; entries into functions go first.
+/// Keeps as many events as a capture may have, the last ones; function entries are dropped first.
 fn keep_last(events: &mut Vec<TraceEvent>) {
     let is_function = |event: &TraceEvent| matches!(event.what, Happened::Function { .. });
     let mut surplus = events.len().saturating_sub(EVENTS_MOST);
@@ -130,7 +130,7 @@ fn keep_last(events: &mut Vec<TraceEvent>) {
     events.drain(..surplus);
 }
 
-/// The word that is left in the trace, for whoever reads it there.
+/// Writes the word that is left in the trace, for people who read it there.
 fn told(sample: Sample, buffer: &mut [u8; 64]) -> &[u8] {
     let mut rest = &mut buffer[..];
     let Sample { seq, value, .. } = sample;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `labgrid-client`: what it is told, and what it answers.
+//! The orders to `labgrid-client`, and its answers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,47 +9,47 @@ use std::sync::atomic::AtomicBool;
 use super::Error;
 use crate::ssh::{self, End, Fault, last_line, named};
 
-/// The environment variable that names another command in place of `labgrid-client`: words
-/// between blanks.
+/// The environment variable that names another command in place of `labgrid-client`, as words
+/// separated by blanks.
 pub const VARIABLE: &str = "PUNCTUAL_LABGRID";
 
-/// The exit status of `labgrid-client` where what it is asked for cannot be.
+/// The exit status of `labgrid-client` if it cannot do what it is asked.
 const NOT_POSSIBLE: i32 = 1;
 
-/// The exit status of `labgrid-client` where a driver has failed, such as that of ssh.
+/// The exit status of `labgrid-client` if a driver fails, such as that of ssh.
 const DRIVER_FAILED: i32 = 2;
 
-/// What each command would bring the place's strategy to its state by.
+/// Environment variables that would make every command bring the place's strategy to a state.
 const STATES: [&str; 3] = ["LG_STATE", "LG_INITIAL_STATE", "STATE"];
 
-/// What makes `labgrid-client` print before the board does. What it says itself is to come
-/// behind all else, where nobody listens any more.
+/// Environment variable that would make `labgrid-client` print before the board does. Its own
+/// output is to come after everything else, when nobody listens any more.
 const UNBUFFERED: &str = "PYTHONUNBUFFERED";
 
-/// What its driver of ssh says, after all else is done, where no server answers.
+/// The last words of its ssh driver when no server answers.
 const NO_SSH_YET: &str = "Timeout while waiting for ssh connection";
 
-/// Before what `labgrid-client` says against what it is asked for.
+/// Prefixes of the lines in which `labgrid-client` rejects a request.
 const AGAINST: [&str; 2] = ["labgrid-client: ", "Server error: "];
 
-/// What it says then, before the reason.
+/// Prefixes that then come before the reason.
 const ERROR: [&str; 2] = ["Error: ", "error: "];
 
-/// Before what the driver of ssh passes on.
+/// Prefix of what the ssh driver passes on.
 const OF_SSH: &str = ": ssh: ";
 
-/// How a place is spoken of to `labgrid-client`.
+/// Calls `labgrid-client` for one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// The place's own name.
+    /// The name of the place.
     pub place: String,
-    /// The directory there; the usual one where none is named.
+    /// The directory on the board; `None` for the usual one.
     pub directory: Option<String>,
     /// The environment file, if one is named.
     pub environment: Option<PathBuf>,
 }
 
-/// As the run's record has it: `labgrid:PLACE[:DIRECTORY]`.
+/// The form in the run's record: `labgrid:PLACE[:DIRECTORY]`.
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "labgrid:{}", self.place)?;
@@ -60,26 +60,26 @@ impl fmt::Display for Client {
     }
 }
 
-/// What `labgrid-client show` says of a place.
+/// What `labgrid-client show` prints about a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its own name.
+    /// The name of the place.
     pub name: String,
-    /// Who has it, `HOST/USER`.
+    /// The holder, as `HOST/USER`.
     pub holder: Option<String>,
-    /// When it was changed last, such as by being acquired.
+    /// The time of the last change, such as an acquisition.
     pub changed: String,
 }
 
 impl Client {
-    /// Has the board's shell run a line.
+    /// Returns a command that has the board's shell run a line.
     pub fn ssh(&self, line: &str) -> Command {
         let mut command = self.driving();
         command.args(["ssh", line]);
         command
     }
 
-    /// Looks for the place.
+    /// Looks the place up.
     pub fn show(&self) -> Result<Shown, Error> {
         let place = self.place.clone();
         match ask(self.managing().arg("show"))? {
@@ -88,7 +88,7 @@ impl Client {
         }
     }
 
-    /// Acquires the place, which nobody has.
+    /// Acquires the place, which nobody holds.
     pub fn acquire(&self) -> Result<(), Error> {
         let place = self.place.clone();
         let acquired = ask(self.managing().arg("acquire"))?;
@@ -97,25 +97,27 @@ impl Client {
             .map_err(|said| Error::NotAcquired { place, said })
     }
 
-    /// Whether the place, which somebody has, may be used; what is said against it if not.
+    /// Asks whether the place, which somebody holds, may be used; the inner error is the complaint
+    /// if not.
     pub fn may_use(&self) -> Result<Result<(), String>, Error> {
         Ok(ask(self.managing().arg("env"))?.map(drop))
     }
 
-    /// Gives the place back; what is said against it if that fails.
+    /// Gives the place back; the inner error is the complaint if that fails.
     pub fn release(&self) -> Result<Result<(), String>, Error> {
         Ok(ask(self.managing().arg("release"))?.map(drop))
     }
 
-    /// Switches its power off and on. What has begun comes to its end, so that it is on again.
+    /// Switches the power off and on. A cycle that has begun is completed, so that the power is on
+    /// again.
     pub fn power_cycle(&self) -> Result<(), Error> {
         let place = self.place.clone();
         let done = ask(self.driving().args(["power", "cycle"]))?;
         done.map(drop).map_err(|said| Error::Power { place, said })
     }
 
-    /// Has its strategy bring it to a state. The command is one of ssh, which is to do nothing;
-    /// that its server does not answer yet is no fault of the strategy.
+    /// Has the strategy bring the place to a state. The command is an `ssh` command that does
+    /// nothing; a server that does not answer yet is no fault of the strategy.
     pub fn bring_to(&self, state: &str, cancel: &AtomicBool) -> Result<(), ssh::Error> {
         let mut command = self.driving();
         if let Some(initial) = std::env::var_os("LG_INITIAL_STATE") {
@@ -135,15 +137,15 @@ impl Client {
         }))
     }
 
-    /// What is asked of the coordinator. With an environment file it would be asked for all
-    /// places of that.
+    /// A command for the coordinator. With an environment file, it would ask about all places in
+    /// that file.
     fn managing(&self) -> Command {
         let mut command = self.command();
         command.env_remove("LG_ENV");
         command
     }
 
-    /// What takes the place's drivers.
+    /// A command that uses the place's drivers.
     fn driving(&self) -> Command {
         let mut command = self.command();
         if let Some(environment) = &self.environment {
@@ -162,7 +164,7 @@ impl Client {
     }
 }
 
-/// What it prints, or what it complains of.
+/// Runs the command; returns its output, or its complaint.
 fn ask(command: &mut Command) -> Result<Result<String, String>, Error> {
     let output = command
         .stdin(Stdio::null())
@@ -187,7 +189,7 @@ fn no_client(command: &Command, error: &std::io::Error) -> Error {
     }
 }
 
-/// Where the fault is, by the exit status of `labgrid-client ssh`.
+/// Locates the fault by the exit status of `labgrid-client ssh`.
 pub fn fault(code: i32) -> Fault {
     match code {
         NOT_POSSIBLE => Fault::Client,
@@ -196,8 +198,7 @@ pub fn fault(code: i32) -> Fault {
     }
 }
 
-/// What of the complaints says why: what `labgrid-client` says against it, what `ssh` says, or
-/// what was said last.
+/// Picks the reason from the complaints: that of `labgrid-client`, that of `ssh`, or the last line.
 pub fn complaint(stderr: &str) -> String {
     let against = |line: &str| Some(without(line, &ERROR).unwrap_or(line).to_owned());
     let own = |line: &str| without(line, &AGAINST).and_then(against);
@@ -210,13 +211,13 @@ pub fn complaint(stderr: &str) -> String {
         .unwrap_or_else(|| last_line(stderr))
 }
 
-/// The line without the first of these that it begins with.
+/// The line without the first of these prefixes that it has.
 fn without<'a>(line: &'a str, beginnings: &[&str]) -> Option<&'a str> {
     let mut found = beginnings.iter().map(|own| line.strip_prefix(own));
     found.find_map(|rest| rest)
 }
 
-/// What of that `text` says.
+/// Reads the output of `labgrid-client show`.
 pub fn shown(text: &str) -> Option<Shown> {
     let mut lines = text.lines();
     let name = lines.find_map(|line| line.strip_prefix("Place '")?.strip_suffix("':"))?;

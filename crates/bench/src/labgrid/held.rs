@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A place that is held: acquired, made ready, and given back in the end.
 //!
-//! What Punctual has acquired it notes in its cache, by the time at which labgrid says that the
-//! place was changed. So it knows its own acquisition again after it was killed, and gives back
-//! no place that the user has acquired.
+//! Punctual notes each of its acquisitions in its cache, by the time at which labgrid says that the
+//! place was changed. So it recognises its own acquisition after it was killed, and gives back no
+//! place that the user has acquired.
 
 use std::fmt;
 use std::fs;
@@ -18,31 +18,32 @@ use super::client::Shown;
 use super::{Client, Error, Place, Preparation};
 use crate::ssh;
 
-/// What is told of a place.
+/// News about a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// It was acquired.
     Acquired,
-    /// It was acquired by the user, and stays so.
+    /// It was acquired by the user, and stays acquired.
     HeldBefore,
-    /// It was acquired by an earlier run, which has left it.
+    /// It was acquired and left behind by an earlier run.
     TakenOver,
-    /// It is as it was found: what may be measured there is not to lose its power.
+    /// It is left as it was found: something may be measured there that must not lose its power.
     NotPrepared,
-    /// Its power is switched off and on.
+    /// Its power is being switched off and on.
     PowerCycling,
-    /// It is brought to a state.
+    /// It is being brought to a state.
     BringingTo(String),
-    /// It boots.
+    /// It is booting.
     Booting,
-    /// It stays acquired: what is measured there goes on.
+    /// It stays acquired: the measurement there goes on.
     Kept,
     /// It could not be given back, for this reason.
     NotReleased(String),
 }
 
 impl Notice {
-    /// Whether it is told also where no progress is wanted: something is left to be done.
+    /// Returns true if the notice is shown even where no progress is wanted, because something is
+    /// left to be done.
     pub fn is_due(&self) -> bool {
         matches!(self, Self::Kept | Self::NotReleased(_))
     }
@@ -74,7 +75,7 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Who is told of a place.
+/// Receives news about a place.
 pub type Tell = Box<dyn Fn(&str, &Notice) + Send + Sync>;
 
 /// A place that is held; given back when this is dropped, if it was not held before.
@@ -82,19 +83,19 @@ pub struct Held {
     client: Client,
     note: Note,
     tell: Tell,
-    /// Whether it was acquired by Punctual.
+    /// True if Punctual acquired it.
     is_own: bool,
-    /// Whether something may be measured there that `--resume` fetches.
+    /// True if something may be measured there that `--resume` fetches.
     may_measure: bool,
-    /// Whether an earlier run has left it, and was not fetched yet.
+    /// True if an earlier run left it behind and its results have not been fetched yet.
     has_left: AtomicBool,
-    /// Whether something is measured there that nobody fetches now.
+    /// True if something is measured there that nobody fetches now.
     goes_on: AtomicBool,
 }
 
 impl Held {
-    /// Has the place, or says who has it. Notes are in `cache`, Punctual's own directory.
-    /// Where `resume` is true, a place that is held already is not prepared.
+    /// Takes the place, or returns an error that says who holds it. Notes are kept in `cache`,
+    /// Punctual's own directory. If `resume` is true, a place that is already held is not prepared.
     pub fn take(place: &Place, cache: &Path, resume: bool, tell: Tell) -> Result<Self, Error> {
         let mut client = Client {
             place: place.name.clone(),
@@ -138,7 +139,7 @@ impl Held {
         Ok(Notice::HeldBefore)
     }
 
-    /// Makes it ready. Whether it answers by then is not waited for.
+    /// Prepares the place. Does not wait until it answers.
     pub fn prepare(
         &mut self,
         preparation: &Preparation,
@@ -164,17 +165,17 @@ impl Held {
         Ok(())
     }
 
-    /// How it is spoken of.
+    /// The client for this place.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Something is measured there that nobody fetches now: it is not to be given back.
+    /// Keeps the place acquired: something is measured there that nobody fetches now.
     pub fn keep(&self) {
         self.goes_on.store(true, Ordering::SeqCst);
     }
 
-    /// What an earlier run has left there was fetched, or is not wanted.
+    /// Notes that the results an earlier run left there have been fetched, or are not wanted.
     pub fn fetched(&self) {
         self.has_left.store(false, Ordering::SeqCst);
     }
@@ -212,7 +213,7 @@ impl fmt::Debug for Held {
     }
 }
 
-/// What is noted of a place here; one process at a time has it.
+/// The note about a place on this machine; one process at a time holds it.
 struct Note {
     path: PathBuf,
     _lock: Lock,
@@ -238,7 +239,7 @@ impl Note {
         fs::remove_file(&self.path).map_err(at(&self.path))
     }
 
-    /// What was noted, if anything was.
+    /// The text of the note, if there is one.
     fn read(&self) -> Option<String> {
         fs::read_to_string(&self.path).ok()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program that connects to boards, `ssh` or `labgrid-client`, and its end.
+//! A program that connects to boards (`ssh` or `labgrid-client`), and its end.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// How long one that nobody speaks to any more may take to end by itself.
+/// Grace period for a client to end by itself once nobody speaks to it any more.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long one that was told to end may take to clear away what it has made.
+/// Grace period for a client to clean up after it was told to end.
 const GRACE_OF_END: Duration = Duration::from_secs(5);
 
-/// How often is looked.
+/// The interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What a client is told to end by.
+/// The way in which a client is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// At once: it leaves nothing behind.
+    /// It is killed at once: it leaves nothing behind.
     Killed,
-    /// By itself, or by SIGTERM: it has processes and files to clear away.
+    /// It ends by itself, or on SIGTERM: it has processes and files to clean up.
     Asked,
 }
 
-/// A client that runs.
+/// A running client.
 #[derive(Debug)]
 pub struct Client {
     /// Its process, which leads a group.
@@ -37,19 +37,19 @@ pub struct Client {
     end: End,
 }
 
-/// What came of a client.
+/// The result of a client.
 #[derive(Debug)]
 pub struct Output {
-    /// How it has ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained of.
+    /// Its standard error.
     pub stderr: String,
 }
 
 impl Client {
-    /// Starts one.
+    /// Starts a client.
     pub fn start(command: &mut Command, end: End) -> io::Result<Self> {
         command
             .stdout(Stdio::piped())
@@ -60,7 +60,7 @@ impl Client {
         Ok(Self { child, end })
     }
 
-    /// Has it end, with all that it has started.
+    /// Ends the client and everything that it has started.
     pub fn end(&mut self) {
         drop(self.child.stdin.take());
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
@@ -92,7 +92,7 @@ impl Drop for Client {
     }
 }
 
-/// Runs a client to its end; `None` where `cancel` became true before that.
+/// Runs a client to its end; returns `None` if `cancel` became true before that.
 pub fn output(
     command: &mut Command,
     end: End,
@@ -123,7 +123,7 @@ pub fn output(
     }))
 }
 
-/// All that comes, as text, whatever it is.
+/// Reads everything that comes and converts it to text, whatever it is.
 fn text_of(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job on a board, seen from here: whatever becomes of the connection.
+//! A job on a board, as seen from this machine, which outlives any connection.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -17,11 +17,11 @@ use crate::error::RunError;
 use crate::system::Event;
 use crate::watch::Watched;
 
-/// How long a target that is asked to end may take to end its step, and its records to come
-/// here: it gives up by itself after 5 s.
+/// Grace period for a target that is asked to end: it ends its step, and its records get here. It
+/// gives up by itself after 5 s.
 const GRACE_OF_STEP: Duration = Duration::from_secs(60);
 
-/// How long the board may take to remove a job.
+/// Grace period for the board to remove a job.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// The pauses between two attempts to connect.
@@ -33,30 +33,30 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(15),
 ];
 
-/// What connects; it is told whether a job is still to be begun.
+/// Connects to the board; the argument is true if a job is still to be begun.
 pub type Connect = Box<dyn Fn(bool) -> Result<Link, Error>>;
 
-/// A job, followed.
+/// A job that is followed.
 pub struct Job {
     connect: Connect,
     line: Line,
-    /// What begins it; `None` as soon as it was begun.
+    /// The request that begins the job; `None` once it has begun.
     begin: Option<Request>,
     name: String,
-    /// What it has said so far is in these files.
+    /// The files with what it has said so far.
     stream: Heard,
     console: Heard,
     progress: Option<Progress>,
     news: VecDeque<Event>,
     ended: Option<String>,
-    /// Whether it was asked to end.
+    /// True if the job was asked to end.
     is_stopped: bool,
-    /// Whether it is to be removed, and was.
+    /// True if the job is to be removed, and `is_removed` once it has been.
     is_unwanted: bool,
     is_removed: bool,
-    /// How long it is tried to connect again.
+    /// The time for which a lost connection is retried.
     patience: Duration,
-    /// The time with a connection, until it was lost last.
+    /// The time with a connection, up to its last loss.
     spent: Duration,
 }
 
@@ -64,7 +64,8 @@ enum Line {
     Up {
         link: Link,
         since: Instant,
-        /// Since when nothing was heard of the job, where the connection is a further attempt.
+        /// The loss since which nothing was heard of the job, if the connection is a further
+        /// attempt.
         lost: Option<Lost>,
     },
     Down {
@@ -81,7 +82,7 @@ struct Lost {
 }
 
 impl Job {
-    /// A job that is to be begun: what it says goes to the files in `directory`.
+    /// Begins a job, whose output goes to the files in `directory`.
     pub fn begin(
         connect: Connect,
         directory: &Path,
@@ -119,7 +120,7 @@ impl Job {
         Ok(job)
     }
 
-    /// Says on a new connection what is wanted.
+    /// Tells the board, on a new connection, what is wanted.
     fn introduce(&mut self) {
         if self.is_unwanted {
             self.say(&Request::Remove {
@@ -198,7 +199,7 @@ impl Job {
         Ok(())
     }
 
-    /// The job is heard of again.
+    /// Notes that the job is heard of again.
     fn found(&mut self) {
         if let Line::Up { lost, .. } = &mut self.line {
             if lost.take().is_some() {
@@ -252,7 +253,7 @@ impl Job {
         }
     }
 
-    /// An error where the connection has been lost for too long.
+    /// Returns an error if the connection has been lost for too long.
     fn be_patient(&self) -> Result<(), RunError> {
         let lost = match &self.line {
             Line::Up { lost, .. } => lost.as_ref(),
@@ -267,8 +268,8 @@ impl Job {
         }
     }
 
-    /// Has it end if it has not, and leaves nothing of it on the board; false where the board
-    /// was not reached for that.
+    /// Ends the job if it still runs, and leaves nothing of it on the board; returns false if the
+    /// board could not be reached for that.
     pub fn remove(mut self) -> bool {
         let until = Instant::now() + GRACE;
         if !self.is_removed {
@@ -311,13 +312,13 @@ impl Watched for Job {
         }
     }
 
-    /// It goes on without a connection.
+    /// The job goes on without a connection.
     fn is_ready(&self) -> bool {
         true
     }
 }
 
-/// What a job has said so far on one of its ports.
+/// The output of a job so far on one of its ports.
 struct Heard {
     file: File,
     length: u64,

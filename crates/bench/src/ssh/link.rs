@@ -15,23 +15,22 @@ use punctual_model::frame::{Decoder, Encoder, FrameError};
 use super::client::Client;
 use super::{Error, Route, shell};
 
-/// A board that says nothing for so long is not reached any more: it says something each
-/// second.
+/// A board that says nothing for this long is no longer reached: it says something each second.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// How long a connection may take to be made.
+/// The time that it may take to connect.
 const FIRST: Duration = Duration::from_secs(90);
 
-/// How often the board is told that somebody is here.
+/// The interval at which the board is told that somebody is here.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// How often is looked whether it is still wanted.
+/// The interval at which the link checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// No more is kept of what the client and the board's shell complain of.
+/// The most bytes that are kept of the complaints of the client and the board's shell.
 const COMPLAINTS: u64 = 64 << 10;
 
-/// What has come: an answer, or what is wrong with what came.
+/// An answer, or the fault in what came.
 type Heard = Result<Answer, FrameError>;
 
 /// A connection.
@@ -49,7 +48,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Begins to connect, by a command that the target is the end of; does not wait for it.
+    /// Begins to connect, with a command that ends in the target; does not wait for the connection.
     pub fn begin(route: &Route, words: &[&str]) -> Result<Self, Error> {
         let mut command = shell::command(route, words);
         command.stdin(Stdio::piped());
@@ -79,7 +78,7 @@ impl Link {
         })
     }
 
-    /// Connects, and waits until the target there says who it is.
+    /// Connects, and waits for the greeting of the target there.
     pub fn greet(
         route: &Route,
         program: &str,
@@ -112,7 +111,7 @@ impl Link {
         }
     }
 
-    /// Says something; where the connection is lost, that is heard later.
+    /// Sends a request; a lost connection shows in a later call of [`Link::hear`].
     pub fn say(&mut self, request: &Request) {
         let frame = self.encoder.encode(request);
         if let Some(requests) = &mut self.requests {
@@ -123,7 +122,7 @@ impl Link {
         self.spoke = Instant::now();
     }
 
-    /// The next answer, if there is one; an error where there will be none any more.
+    /// The next answer, if there is one; an error if there will be no more.
     pub fn hear(&mut self) -> Result<Option<Answer>, String> {
         match self.answers.try_recv() {
             Ok(Ok(answer)) => {
@@ -160,7 +159,7 @@ impl Drop for Link {
     }
 }
 
-/// Passes on what the board says, until the connection ends.
+/// Passes on the board's answers until the connection ends.
 fn hear(mut from: impl Read, sender: &SyncSender<Heard>) {
     let mut decoder = Decoder::default();
     let mut piece = vec![0; 1 << 16];

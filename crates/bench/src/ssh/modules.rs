@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Punctual's own kernel modules on a board: built there against the headers of its kernel, and
-//! loaded for as long as a job runs.
+//! loaded while a job runs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,22 +16,22 @@ use super::{Board, Error, MARK, shell};
 const BUILD: &str = include_str!("build-modules.sh");
 const LOAD: &str = include_str!("load-modules.sh");
 
-/// What is complained of is part of what is said.
+/// Runs its words with the complaints as part of the output.
 const TRY: &str = "exec \"$@\" 2>&1";
 
-/// What ends each file in the script that writes the sources: no line of theirs.
+/// The line that ends each file in the script that writes the sources: no source has such a line.
 const END: &str = "PUNCTUAL_END_OF_FILE";
 
 /// Modules that are loaded with each job.
 #[derive(Clone, Debug)]
 pub struct Modules {
-    /// Where they are there.
+    /// Their directory on the board.
     directory: String,
     names: Vec<String>,
 }
 
 impl Modules {
-    /// What comes before a command that is to have them.
+    /// The words that come before a command that needs the modules.
     pub fn words(&self) -> Vec<&str> {
         let before = ["sh", "-c", LOAD, "punctual", &self.directory];
         let names = self.names.iter().map(String::as_str);
@@ -39,55 +39,55 @@ impl Modules {
     }
 }
 
-/// Why a board cannot have a module.
+/// The reason why a board cannot have a module.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Absence {
-    /// The kernel takes none at all.
+    /// The kernel takes no modules at all.
     #[error("its kernel takes no modules (CONFIG_MODULES)")]
     NoModules,
-    /// Nobody else may load them.
+    /// Only root may load modules, and the user is not root.
     #[error("only root may load modules: log in as root (`--bench ssh:root@HOST`)")]
     NoRoot,
-    /// What sees to it that they are unloaded.
+    /// `flock`, which makes sure that they are unloaded, is missing.
     #[error("there is no `flock`: install util-linux")]
     NoFlock,
-    /// The headers of a kernel with this release.
+    /// The headers of a kernel with this release are missing.
     #[error(
         "there are no headers of its kernel in /lib/modules/{0}/build: install them (on Debian, `apt-get install linux-headers-{0}`)"
     )]
     NoHeaders(String),
-    /// What builds.
+    /// `make` is missing.
     #[error("there is no `make`: install it")]
     NoMake,
-    /// What compiles.
+    /// The compiler is missing.
     #[error("there is no compiler: install gcc")]
     NoCompiler,
-    /// Nothing is built while somebody measures.
+    /// Another run is measuring: nothing is built during that.
     #[error("another run is measuring there, and a compiler would be its load")]
     NotQuiet,
-    /// The compiler refuses it.
+    /// The compiler rejects the module.
     #[error("it cannot be built: {said} ({log} there has all)")]
     NotBuilt {
-        /// What the compiler says first.
+        /// The first complaint of the compiler.
         said: String,
-        /// Where all that it says is.
+        /// The path of the file with all its output.
         log: String,
     },
-    /// The kernel takes signed modules only.
+    /// The kernel takes only signed modules.
     #[error(
         "the kernel refuses it: {0}: with secure boot or `module.sig_enforce` it takes only signed modules"
     )]
     Unsigned(String),
-    /// The kernel takes others.
+    /// The kernel refuses the module for another reason.
     #[error("the kernel refuses it: {0}")]
     Refused(String),
-    /// The connection does not last.
+    /// The connection was lost while the sources were sent.
     #[error("the connection was lost while its sources were sent")]
     NotSent,
 }
 
 impl Absence {
-    /// By the word that the script has for it.
+    /// The absence for which the script uses this word.
     fn of_word(word: &str, release: &str) -> Option<Self> {
         Some(match word {
             "modules" => Self::NoModules,
@@ -101,7 +101,7 @@ impl Absence {
         })
     }
 
-    /// By what `insmod` says.
+    /// The absence that this output of `insmod` means.
     fn of_refusal(said: &str) -> Self {
         let unsigned = [
             "Key was rejected",
@@ -116,14 +116,14 @@ impl Absence {
     }
 }
 
-/// What is with a module there.
+/// The state of a module on the board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
-    /// Somebody has loaded it.
+    /// It is loaded already, by somebody else.
     Loaded,
     /// It is built.
     Built,
-    /// It can be built.
+    /// It is not built, but can be.
     Wanted,
     Absent(Absence),
 }
@@ -139,8 +139,8 @@ impl Found {
 }
 
 impl Board {
-    /// Has the modules of these names built there, unless they are loaded or were built before,
-    /// and loaded with each job. Those that it cannot have are returned, with the reasons.
+    /// Has the modules of these names built on the board, unless they are loaded or were built
+    /// before, and loaded with each job. Returns those that it cannot have, with the reasons.
     pub fn build_modules(
         &mut self,
         names: &[String],
@@ -178,7 +178,7 @@ impl Board {
             .collect())
     }
 
-    /// What is with each of them, and they are built where their sources are given.
+    /// Asks for the state of each module; builds them if their sources are given.
     fn ask_for_modules(
         &self,
         place: &str,
@@ -196,7 +196,8 @@ impl Board {
         })
     }
 
-    /// Loads them, which unloads them at once as nothing is begun; what is refused.
+    /// Loads the modules, which unloads them at once as nothing is begun; returns those that are
+    /// refused.
     fn try_to_load(
         &self,
         modules: &Modules,
@@ -213,13 +214,14 @@ impl Board {
     }
 }
 
-/// Those of which this was found.
+/// The modules in this state.
 fn of(all: &BTreeMap<String, Found>, wanted: &Found) -> Vec<String> {
     let own = all.iter().filter(|(_, found)| *found == wanted);
     own.map(|(name, _)| name.clone()).collect()
 }
 
-/// What the script says of modules with these names; `None` where it says nothing of one.
+/// Reads the script's output about modules with these names; `None` if it says nothing about one of
+/// them.
 fn understand(
     said: &str,
     names: &[String],
@@ -258,8 +260,8 @@ fn understand(
     Some(found)
 }
 
-/// A script that writes the sources of modules where it runs, and last of all a file that says
-/// that they are whole: any board has what reads that.
+/// A script that writes the sources of modules where it runs, and at the very end a file that says
+/// that they are complete. Any board has the means to read it.
 fn archive(names: &[String]) -> io::Result<File> {
     let mut script = File::from(memfd_create("punctual-modules", MemfdFlags::CLOEXEC)?);
     let sources = names.iter().flat_map(|name| kmod::sources(name));

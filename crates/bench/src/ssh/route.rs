@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a board is reached: by OpenSSH's client, or by that of labgrid.
+//! The way to a board: OpenSSH's client, or labgrid's.
 
 use std::fmt;
 use std::io;
@@ -10,13 +10,14 @@ use super::shell::last_line;
 use super::{Destination, Error};
 use crate::labgrid::Client;
 
-/// The environment variable that names another command in place of `ssh`: words between blanks.
+/// The environment variable that names another command in place of `ssh`, as words separated by
+/// blanks.
 pub const VARIABLE: &str = "PUNCTUAL_SSH";
 
-/// The exit status of `ssh` where the fault is in the connection.
+/// The exit status of `ssh` if the connection is at fault.
 const NO_CONNECTION: i32 = 255;
 
-/// How a board is reached.
+/// The way to a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
     /// By `ssh`.
@@ -25,19 +26,19 @@ pub enum Route {
     Labgrid(Client),
 }
 
-/// Where the fault is when a command was not carried out.
+/// The location of the fault when a command was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is no connection, which may be another time.
+    /// The connection is missing; a later attempt may succeed.
     Connection,
     /// The client does not connect.
     Client,
-    /// The board.
+    /// The board is at fault.
     Board,
 }
 
 impl Route {
-    /// What the board is called.
+    /// The name of the board.
     pub fn name(&self) -> &str {
         match self {
             Self::Ssh(destination) => &destination.host,
@@ -45,7 +46,7 @@ impl Route {
         }
     }
 
-    /// The directory there; the usual one where none is named.
+    /// The directory on the board; `None` for the usual one.
     pub fn directory(&self) -> Option<&str> {
         match self {
             Self::Ssh(destination) => destination.directory.as_deref(),
@@ -53,7 +54,7 @@ impl Route {
         }
     }
 
-    /// As `--bench` has it, without a directory.
+    /// The form that `--bench` takes, without a directory.
     pub fn bench(&self) -> String {
         match self {
             Self::Ssh(destination) => format!("ssh:{}", destination.host),
@@ -61,8 +62,8 @@ impl Route {
         }
     }
 
-    /// A command that has the board's shell run a line. Nobody is asked for a password: the
-    /// connection is made again when it is lost, and nobody may be there then.
+    /// A command that has the board's shell run a line. It never asks for a password: a lost
+    /// connection is made again, and nobody may be there then.
     pub fn command(&self, line: &str) -> Command {
         match self {
             Self::Ssh(destination) => {
@@ -76,7 +77,7 @@ impl Route {
         }
     }
 
-    /// How the command has its end.
+    /// The way in which the command is ended.
     pub fn end(&self) -> End {
         match self {
             Self::Ssh(_) => End::Killed,
@@ -84,7 +85,7 @@ impl Route {
         }
     }
 
-    /// The command itself cannot be run.
+    /// The error for a command that cannot be run at all.
     pub fn no_client(&self, command: &Command, error: &io::Error) -> Error {
         let program = command.get_program().to_string_lossy().into_owned();
         let error = error.to_string();
@@ -94,7 +95,7 @@ impl Route {
         }
     }
 
-    /// Where the fault is, by the command's exit status.
+    /// Locates the fault by the command's exit status.
     pub fn fault(&self, code: Option<i32>) -> Fault {
         match (self, code) {
             (_, None | Some(NO_CONNECTION)) => Fault::Connection,
@@ -103,7 +104,7 @@ impl Route {
         }
     }
 
-    /// What of the command's complaints says why.
+    /// Picks the reason from the command's complaints.
     pub fn complaint(&self, stderr: &str) -> String {
         match self {
             Self::Ssh(_) => last_line(stderr),
@@ -112,7 +113,7 @@ impl Route {
     }
 }
 
-/// As the run's record has it: a destination, or `labgrid:PLACE`, which is none.
+/// The form in the run's record: a destination, or `labgrid:PLACE`, which is no destination.
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,7 +123,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// The command that a variable names, words between blanks; else this one.
+/// The command that a variable names, as words separated by blanks, or the usual one.
 pub fn named(variable: &str, usual: &str) -> Command {
     let named = std::env::var(variable).unwrap_or_default();
     let mut words = named.split_whitespace();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The board's shell: what it is told, and what it answers.
+//! The orders to the board's shell, and its answers.
 
 use std::fs::File;
 use std::process::Command;
@@ -15,7 +15,7 @@ pub fn command(route: &Route, words: &[&str]) -> Command {
     route.command(&format!("exec {}", quoted.join(" ")))
 }
 
-/// Runs a script there; returns what it prints.
+/// Runs a script on the board; returns its output.
 pub fn run(
     route: &Route,
     script: &str,
@@ -48,13 +48,13 @@ fn failure(route: &Route, output: &Output) -> Error {
     }
 }
 
-/// What was said last, which says why.
+/// The last line that is not empty, which gives the reason.
 pub fn last_line(text: &str) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     last.unwrap_or("it says nothing").trim().to_owned()
 }
 
-/// A word that any shell takes as it is.
+/// Quotes a word so that any shell takes it as it is.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why the virtual bench does not work.
+//! The reasons why the virtual bench does not work.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::fs::statvfs;
 use super::qmp::QmpError;
 use crate::error::{RunError, describe};
 
-/// Why the virtual bench does not work.
+/// The reason why the virtual bench does not work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// QEMU is not installed.
@@ -23,12 +23,12 @@ pub enum Error {
         "expected QEMU 8.1 or later for more than one CPU (before, one CPU takes the turns of the others), found {0}: install a later one, or fetch one beside it (`tools/other-qemu`, from Debian's backports)"
     )]
     UnfairQemu(String),
-    /// QEMU is there and does not work.
+    /// QEMU is installed and does not work.
     #[error("{}: expected a QEMU that tells its version, found: {found}: install it anew", .path.display())]
     BrokenQemu {
         /// The program.
         path: PathBuf,
-        /// What it did.
+        /// What it did instead.
         found: String,
     },
     /// The plugin that watches guests does not know this QEMU.
@@ -37,7 +37,7 @@ pub enum Error {
     /// QEMU does not load the plugin that watches guests.
     #[error("this QEMU does not load the plugin that watches guests: {0}")]
     Plugin(String),
-    /// `setpriv` sees to it that QEMU does not outlive its parent.
+    /// `setpriv`, which makes sure that QEMU does not outlive its parent, is missing.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
     NoSetpriv,
     /// A file of the bench cannot be used.
@@ -45,15 +45,15 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
     /// QEMU ended before the guest ran.
     #[error("QEMU does not start this machine ({status}): {said}")]
     NotStarted {
-        /// How it ended.
+        /// Description of how it ended.
         status: String,
-        /// What it said.
+        /// Its error output.
         said: String,
     },
     /// QEMU is too old for the machine, or too new.
@@ -61,12 +61,12 @@ pub enum Error {
         "this QEMU has no machine pc-q35-7.2 (for arm64: virt-7.2), and every virtual subject is one (QEMU 7.2 was the first to have it, 13.1 is to be the last): another QEMU is needed"
     )]
     NoMachine,
-    /// The guest's machine was reset before there was a word from the kernel.
+    /// The guest's machine was reset before the kernel printed a word.
     #[error(
         "the kernel has reset its machine before it said a word: has the guest enough memory, and is the kernel made for any CPU of its architecture?"
     )]
     Mute,
-    /// The same, where the guest's memory may have found no room.
+    /// The same, where there may have been no room for the guest's memory.
     #[error(
         "the kernel has not said a word, and in {}, where the guest's memory of {needed_mib} MiB is kept, only {free_mib} MiB are free: free space, or set XDG_CACHE_HOME",
         path.display()
@@ -74,12 +74,12 @@ pub enum Error {
     NoRoom {
         /// The cache.
         path: PathBuf,
-        /// How much a guest may need there, in MiB.
+        /// The space that a guest may need there, in MiB.
         needed_mib: u64,
-        /// How much is free, in MiB.
+        /// The free space, in MiB.
         free_mib: u64,
     },
-    /// QEMU does not do as it is told.
+    /// QEMU does not do what it is told.
     #[error("{0}")]
     Qmp(#[from] QmpError),
     /// A snapshot cannot be written or read back.
@@ -91,7 +91,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Why a kernel has not said a word: its memory has no room in the cache, or something else.
+    /// The error for a kernel that has not printed a word: there is no room for its memory in the
+    /// cache, or something else is wrong.
     pub(super) fn mute(cache: &Path, needed_mib: u64) -> Self {
         let free = statvfs(cache).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) >> 20);
         match free {
@@ -104,14 +105,14 @@ impl Error {
         }
     }
 
-    /// Makes an error of an [`io::Error`] that names the path.
+    /// Turns an [`io::Error`] into an error that names the path.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |error| Self::Io { path, error }
     }
 
-    /// QEMU has ended before it could be spoken to; what it said is in `directory`. Its
-    /// warnings are no reason: they are left out, unless there is nothing else.
+    /// The error for a QEMU that ended before the bench could talk to it; its output is in
+    /// `directory`. Warnings are not reasons: they are left out, unless there is nothing else.
     pub(super) fn exited(status: ExitStatus, directory: &Path) -> Self {
         let said = fs::read_to_string(directory.join("stderr")).unwrap_or_default();
         if said.contains("unsupported machine type") {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest's memory, seen from outside: how far its step is, and the request to end it.
+//! A guest's memory, seen from outside: the progress of its step, and the request to end it.
 //!
-//! The bench reads and writes QEMU's memory by `/proc/PID/mem`. QEMU does nothing for it and
-//! notices nothing of it, so that a guest that is looked at lives through the very same
-//! instructions as one that is not.
+//! The bench reads and writes QEMU's memory through `/proc/PID/mem`. QEMU takes no part in this and
+//! notices nothing, so a guest that is looked at executes the very same instructions as one that is
+//! not.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,11 +17,12 @@ use punctual_model::status_page::{
 };
 
 const PAGE: usize = 4096;
-/// How often pages are looked for, until they are found: that takes some milliseconds.
+/// The interval between two searches for the pages, until they are found: a search takes some
+/// milliseconds.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// In an entry of `/proc/PID/pagemap`: the page is there, and is no page of a file. What a
-/// guest has written to is never a file's, as its memory is private to QEMU.
+/// Bit in an entry of `/proc/PID/pagemap`: the page is present. `OF_FILE` marks a page of a file; a
+/// page that a guest has written to is never one, as the guest's memory is private to QEMU.
 const PRESENT: u64 = 1 << 63;
 const OF_FILE: u64 = 1 << 61;
 
@@ -35,7 +36,7 @@ pub struct GuestMemory {
     reader: Reader,
 }
 
-/// Where pages are in QEMU's memory: in the guest's they need not lie side by side.
+/// The addresses of pages in QEMU's memory; they need not lie side by side as in the guest's.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     page: u64,
@@ -44,7 +45,7 @@ struct Found {
 }
 
 impl GuestMemory {
-    /// Of the guest of a QEMU with this process number that has so many mebibytes.
+    /// The memory of the guest of the QEMU with this process number; the guest has `mib` mebibytes.
     pub fn new(qemu: u32, mib: u32) -> Self {
         Self {
             qemu,
@@ -55,7 +56,7 @@ impl GuestMemory {
         }
     }
 
-    /// How far the guest's step is.
+    /// The progress of the guest's step.
     pub fn progress(&mut self) -> Option<Progress> {
         let (mem, found) = self.find(false)?;
         let bytes = page_at(&mem, found.page)?;
@@ -72,7 +73,7 @@ impl GuestMemory {
         progress
     }
 
-    /// Asks the target in the guest to end; whether there is one that can be asked.
+    /// Asks the target in the guest to end; returns true if there is one that can be asked.
     pub fn request_stop(&mut self) -> bool {
         let Some((mem, found)) = self.find(true) else {
             return false;
@@ -81,7 +82,8 @@ impl GuestMemory {
             .is_ok()
     }
 
-    /// QEMU's memory, and where the pages are in it, looked for `now` if need be.
+    /// QEMU's memory, and the addresses of the pages in it, looked for at once if `now` and need
+    /// be.
     fn find(&mut self, now: bool) -> Option<(File, Found)> {
         let path = format!("/proc/{}/mem", self.qemu);
         let mem = File::options().read(true).write(now).open(path).ok()?;
@@ -104,7 +106,7 @@ impl GuestMemory {
         self.found = self.search(mem).ok().flatten();
     }
 
-    /// Looks at all pages that the guest has written to.
+    /// Searches all pages that the guest has written to.
     fn search(&self, mem: &File) -> io::Result<Option<Found>> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.qemu))?;
         let pagemap = File::open(format!("/proc/{}/pagemap", self.qemu))?;
@@ -155,8 +157,8 @@ fn word_at(mem: &File, page: u64, at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(word))
 }
 
-/// The addresses in a line of `/proc/PID/maps` that holds data which can be written to (QEMU's
-/// translated code, which is executable too, is longer than most guests).
+/// The address range in a line of `/proc/PID/maps` that stands for writable data. QEMU's translated
+/// code, which is also executable and longer than most guests, does not count.
 fn writable(line: &str) -> Option<Range<u64>> {
     let mut words = line.split_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
@@ -174,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// This process is the QEMU.
+    /// This test process takes the part of QEMU.
     #[test]
     fn the_page_is_found_among_others_read_and_written_to() {
         let mib = 16;

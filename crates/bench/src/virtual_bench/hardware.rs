@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The virtual machines, one file for each architecture.
+//! The virtual machines, with one file for each architecture.
 
 mod amd64;
 mod arm64;
 
 use punctual_model::Architecture;
 
-/// What the virtual machine of an architecture is, beside what all have in common.
+/// The parts of an architecture's virtual machine that are not common to all.
 pub struct Hardware {
-    /// The program that emulates it.
+    /// The program that emulates the machine.
     pub program: &'static str,
-    /// The package of Debian that has this program.
+    /// The Debian package that contains this program.
     pub package: &'static str,
     /// Boot arguments that every subject gets.
     pub boot: &'static str,
@@ -18,10 +18,10 @@ pub struct Hardware {
     pub devices: &'static [&'static str],
     /// The ports between the guest and the bench.
     pub ports: &'static [&'static str],
-    /// What brings more CPUs than one.
+    /// Returns the arguments that add further CPUs.
     pub further_cpus: fn(u32) -> Vec<String>,
-    /// Whether they come with the board, for which QEMU then waits to be told how many they
-    /// are, rather than as devices of their own.
+    /// True if further CPUs come with the board rather than as devices of their own. QEMU then
+    /// waits to be told their number.
     pub cpus_of_board: bool,
 }
 

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A QEMU plugin that watches a guest: QEMU shows it each instruction, and it changes none.
+//! A QEMU plugin that watches a guest. QEMU shows it each instruction, and it changes none.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// A plugin, and the file with its orders. It is no part of the machine: the same guest runs
-/// with and without.
+/// A plugin, and the file with its orders. It is not part of the machine: the same guest runs with
+/// and without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plugin {
     /// The shared library.
     pub library: PathBuf,
-    /// What it is told, by an absolute path.
+    /// The file with its orders, as an absolute path.
     pub orders: PathBuf,
 }
 
 impl Plugin {
-    /// What tells the plugin which version of QEMU's plugin API it is to declare.
+    /// The environment variable that tells the plugin which version of QEMU's plugin API to
+    /// declare.
     pub(super) fn environment(qemu_version: &str) -> Result<(&'static str, String), Error> {
         let api = api(qemu_version).ok_or_else(|| Error::NoPluginApi(qemu_version.into()));
         api.map(|api| ("PUNCTUAL_PLUGIN_API", api.to_string()))
     }
 
-    /// QEMU's arguments for it.
+    /// The arguments of QEMU that load it.
     pub(super) fn arguments(&self) -> [OsString; 2] {
         let (library, orders) = (escaped(&self.library), escaped(&self.orders));
         [
@@ -33,7 +34,7 @@ impl Plugin {
     }
 }
 
-/// The releases of QEMU with which a version of the plugin API came, the newest first
+/// The releases of QEMU that introduced each version of the plugin API, newest first
 /// (`QEMU_PLUGIN_VERSION` in its `qemu-plugin.h`).
 const APIS: [((u32, u32), u32); 7] = [
     ((11, 1), 7),
@@ -45,12 +46,12 @@ const APIS: [((u32, u32), u32); 7] = [
     ((6, 0), 1),
 ];
 
-/// The version of the plugin API that a QEMU has, by the first line of its `--version`; for
-/// one that is newer than all that are known here, the newest of these. `None` for one that
-/// is too old, and for what is no version.
+/// The version of the plugin API that a QEMU has, by the first line of its `--version`. For a QEMU
+/// newer than all that are known here, it is the newest known version. `None` if it is too old, or
+/// if the line is no version.
 ///
-/// QEMU exports the same functions in versions 6 and 7, with other arguments, and takes no
-/// plugin that declares the wrong one: so its own version must tell.
+/// QEMU exports the same functions in versions 6 and 7, with different arguments, and accepts no
+/// plugin that declares the wrong one. So its own version has to tell.
 fn api(qemu_version: &str) -> Option<u32> {
     let (_, numbers) = qemu_version.split_once(" version ")?;
     let mut numbers = numbers.split(|c: char| !c.is_ascii_digit());
@@ -60,7 +61,7 @@ fn api(qemu_version: &str) -> Option<u32> {
     Some(*api)
 }
 
-/// A comma in an option's value is written twice.
+/// Escapes a path as an option's value, in which a comma is written twice.
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One QEMU process: found, started, and never left behind.
+//! A QEMU process: found, started, and never left behind.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,14 +21,14 @@ use super::qmp::{Qmp, QmpError};
 use crate::error::{RunError, describe};
 use crate::watch::{Watched, is_ready};
 
-/// How long a guest that is asked to end may take to end its step and to send what it has.
+/// Grace period for a guest that is asked to end: it ends its step and sends what it has.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// QEMU as it is installed.
+/// The installed QEMU.
 #[derive(Clone, Debug)]
 pub struct Qemu {
     path: PathBuf,
-    /// What `--version` says, its first line.
+    /// The first line of its `--version` output.
     pub version: String,
 }
 
@@ -44,7 +44,7 @@ impl Qemu {
         Self::at(path)
     }
 
-    /// Finds one whose virtual CPUs have turns of equal length: along the PATH, or the one that
+    /// Finds a QEMU whose virtual CPUs have turns of equal length: along the PATH, or the one that
     /// `tools/other-qemu` puts into Punctual's cache directory.
     pub fn find_fair(architecture: Architecture, cache: &Path) -> Result<Self, Error> {
         let hardware = hardware::of(architecture);
@@ -62,7 +62,8 @@ impl Qemu {
         Err(Error::UnfairQemu(installed.version))
     }
 
-    /// Since 8.1 no CPU takes the turns of others (QEMU's commit 83ecdb18eb65).
+    /// Returns true if it is 8.1 or later, in which no CPU takes the turns of others (QEMU's commit
+    /// 83ecdb18eb65).
     fn is_fair(&self) -> bool {
         version(&self.version).is_some_and(|version| version >= (8, 1))
     }
@@ -86,25 +87,25 @@ impl Qemu {
     }
 }
 
-/// The first two numbers in what QEMU says of its version.
+/// The first two numbers of QEMU's version line.
 pub(super) fn version(said: &str) -> Option<(u32, u32)> {
     let number = said.strip_prefix("QEMU emulator version ")?;
     let mut numbers = number.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// A QEMU that runs a machine. It is killed when this is dropped, and by the kernel when
-/// the thread that started it dies for whatever reason.
+/// A QEMU that runs a machine. It is killed when this is dropped, and by the kernel when the thread
+/// that started it dies for any reason.
 pub struct Process {
     child: Child,
     qmp: Qmp,
-    /// Where the guest is seen to be, and asked to end.
+    /// The guest's memory, by which its progress is seen and it is asked to end.
     memory: Option<GuestMemory>,
 }
 
 impl Process {
-    /// Starts a machine in `directory`, where its `plan` is (and, where it is resumed, its
-    /// `memory` and `devices`), and where `stream`, `console` and `stderr` are made.
+    /// Starts a machine in `directory`. Its `plan` is there and, if it is resumed, its `memory` and
+    /// `devices`; `stream`, `console` and `stderr` are made there.
     pub fn start(
         qemu: &Qemu,
         arguments: &[OsString],
@@ -141,36 +142,36 @@ impl Process {
         }
     }
 
-    /// Why this one, which has not begun yet, cannot.
+    /// The reason why this process, which has not begun yet, cannot begin.
     pub fn failed(mut self, error: QmpError, directory: &Path) -> Error {
         ended(&mut self.child, error, directory)
     }
 
-    /// From now on its guest, which has so many mebibytes, is seen to be where it is, and is
-    /// asked to end when the run is cancelled.
+    /// Begins to watch the memory of its guest, which has `mib` mebibytes. From now on its progress
+    /// is seen, and it is asked to end when the run is cancelled.
     pub fn watch_memory(&mut self, mib: u32) {
         self.memory = Some(GuestMemory::new(self.child.id(), mib));
     }
 
-    /// Has QEMU, which waits for it, make a machine with so many CPUs.
+    /// Has the waiting QEMU make a machine with this many CPUs.
     ///
-    /// QEMU records no clock where several CPUs are asked for by its arguments, though it can:
-    /// it keeps its main loop and its CPUs in step by what it does for one.
+    /// QEMU records no clock if its arguments ask for several CPUs, although it could: it keeps its
+    /// main loop and its CPUs in step in the same way as for one.
     pub fn make_board(&mut self, cpus: u32) -> Result<(), QmpError> {
         let smp = json!({"path": "/machine", "property": "smp", "value": {"cpus": cpus}});
         self.qmp.execute("qom-set", &smp)?;
         self.qmp.execute("x-exit-preconfig", &json!({})).map(drop)
     }
 
-    /// Loads the state of the devices that [`Process::save_devices`] has written; the guest's
-    /// status is `inmigrate` until that is done.
+    /// Loads the devices' state that [`Process::save_devices`] has written. The guest's status is
+    /// `inmigrate` until that is done.
     pub fn load_devices(&mut self) -> Result<(), QmpError> {
         let arguments = json!({"uri": DEVICES_STATE});
         self.qmp.execute("migrate-incoming", &arguments).map(drop)
     }
 
-    /// From now on no turn of one of several CPUs is longer than this: a network filter
-    /// that has nothing to filter looks so often, and a CPU runs up to the next timer at most.
+    /// Limits the turns of several CPUs to this length from now on. A network filter that has
+    /// nothing to filter looks at this interval, and a CPU runs up to the next timer at most.
     pub fn set_turn(&mut self, turn: Nanos) -> Result<(), QmpError> {
         let filter = json!({
             "qom-type": "filter-buffer", "id": "turns", "netdev": "turn", "interval": turn.0 / 1_000,
@@ -178,8 +179,8 @@ impl Process {
         self.qmp.execute("object-add", &filter).map(drop)
     }
 
-    /// Writes the state of the paused guest's devices, the CPU among them, to the file
-    /// `devices`. (Xen was the first to keep memory and devices apart.)
+    /// Writes the state of the paused guest's devices, including the CPU, to the file `devices`.
+    /// (Xen was the first to keep memory and devices apart.)
     pub fn save_devices(&mut self) -> Result<(), QmpError> {
         let arguments = json!({"filename": "devices"});
         self.qmp
@@ -187,7 +188,7 @@ impl Process {
             .map(drop)
     }
 
-    /// What QEMU says of the guest: `running`, `inmigrate`, `guest-panicked`, ….
+    /// The status of the guest as QEMU reports it: `running`, `inmigrate`, `guest-panicked`, ….
     pub fn guest_status(&mut self) -> Result<String, QmpError> {
         let status = self.qmp.execute("query-status", &json!({}))?;
         Ok(status["status"].as_str().unwrap_or_default().to_owned())
@@ -238,7 +239,7 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     Some(field()? + field()?)
 }
 
-/// Why a QEMU cannot begin: what it said last, where it has ended by itself.
+/// The reason why a QEMU cannot begin: its last output, if it has ended by itself.
 fn ended(child: &mut Child, error: QmpError, directory: &Path) -> Error {
     let _ = child.kill();
     match (child.wait(), error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a virtual subject is made of, as QEMU's command line.
+//! The parts of a virtual subject, as QEMU's command line.
 //!
 //! Everything that can change what the guest does is in a [`Machine`], and everything in a
 //! [`Machine`] is in its [key](Machine::key). Paths are not: the same bytes elsewhere are
@@ -15,15 +15,15 @@ use punctual_kernels::checksum;
 use punctual_model::Nanos;
 use punctual_model::network::Card;
 
-/// The clock: it counts instructions, and leaps over the time in which the guest sleeps.
+/// The clock: it counts instructions, and leaps over the time that the guest sleeps.
 ///
-/// `rr=record` has QEMU's main loop and its virtual CPU take turns. Without it the main loop
-/// may see that the CPU sleeps before the CPU's last instructions are counted, and leaps so
-/// much too far: by a few hundred nanoseconds, once in some hundred sleeps, as the host's
-/// scheduler will have it. The recording itself is of no use here.
+/// `rr=record` makes QEMU's main loop and its virtual CPU take turns. Without it the main loop may
+/// see that the CPU sleeps before the CPU's last instructions are counted, and then leaps too far:
+/// by a few hundred nanoseconds, about once in a hundred sleeps, depending on the host's scheduler.
+/// The recording itself is not used here.
 const CLOCK: &str = "sleep=off,align=off,rr=record,rrfile=/dev/null";
 
-/// Where a resumed guest's devices come from.
+/// The source of a resumed guest's devices.
 pub(super) const DEVICES_STATE: &str = "exec:cat devices";
 
 /// The boot argument that leaves all CPUs but the first to the target.
@@ -32,13 +32,13 @@ const BOOT_CPU_ONLY: &str = "maxcpus=1";
 /// The most CPUs that a virtual subject can have.
 pub const CPUS_MAX: u32 = 8;
 
-/// How long a turn is where nothing else is asked for.
+/// The length of a turn unless another is asked for.
 pub const TURN: Nanos = Nanos::from_micros(10);
 
-/// Where the guest's memory is.
+/// The location of the guest's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// In QEMU, and gone with it.
+    /// In QEMU, and lost with it.
     Fresh,
     /// In the file `memory`, so that it can be kept.
     Kept,
@@ -62,19 +62,19 @@ pub struct Machine {
     pub initramfs_sha256: String,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
-    /// How many CPUs, up to [`CPUS_MAX`].
+    /// The number of CPUs, up to [`CPUS_MAX`].
     pub cpus: u32,
-    /// How long the turn of one of several CPUs is at most: a whole number of microseconds.
+    /// The longest turn of one of several CPUs: a whole number of microseconds.
     pub turn: Nanos,
-    /// The two cards that are joined by a wire, where it has a network.
+    /// The model of the two cards that a wire joins, if it has a network.
     pub network: Option<Card>,
     /// Nanoseconds of virtual time per instruction: a power of two up to
     /// [`NS_PER_INSN_MAX`].
     pub ns_per_insn: u32,
 }
 
-/// The command line of a virtual subject with so many CPUs: the bench's, the kernel's, and its
-/// own arguments.
+/// The command line of a virtual subject with `cpus` CPUs: the bench's, the kernel's, and its own
+/// arguments.
 pub fn cmdline(kernel: &Kernel, boot: &str, cpus: u32) -> String {
     let several = if cpus > 1 { BOOT_CPU_ONLY } else { "" };
     let common = hardware::of(kernel.architecture).boot;
@@ -87,12 +87,12 @@ pub fn cmdline(kernel: &Kernel, boot: &str, cpus: u32) -> String {
 
 /// Two cards and the wire between them.
 ///
-/// - `hubport`: QEMU's hub hands a frame from one card to the other within the register access
-///   that sends it, in the thread of the CPU: nothing of it waits for the host. Hub 0 is that of
-///   the turns of several CPUs.
+/// - `hubport`: QEMU's hub hands a frame from one card to the other within the register access that
+///   sends it, in the thread of the CPU. Nothing in this waits for the host. Hub 0 belongs to the
+///   turns of several CPUs.
 /// - `romfile=`: the firmware finds no boot program on the cards.
-/// - `announce-rounds=0`: a QEMU that has resumed a guest would send frames in its name, and by
-///   the host's clock.
+/// - `announce-rounds=0`: otherwise a QEMU that has resumed a guest sends frames in its name, and
+///   by the host's clock.
 fn wire(card: Card) -> Vec<String> {
     let mut words: Vec<String> = ["-global", "migration.announce-rounds=0"]
         .map(Into::into)
@@ -111,8 +111,8 @@ impl Machine {
         hardware::of(self.kernel.architecture)
     }
 
-    /// QEMU's arguments for it. Its files are in QEMU's working directory: `plan`, and, where
-    /// it is resumed, `memory` and `devices`; QEMU makes `stream` and `console` there.
+    /// The arguments of QEMU for it. Its files are in QEMU's working directory: `plan` and, if it
+    /// is resumed, `memory` and `devices`. QEMU makes `stream` and `console` there.
     pub fn arguments(&self, memory: Memory) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = self.fixed().into_iter().map(Into::into).collect();
         let mut file = |flag: &str, path: &Path| arguments.extend([flag.into(), path.into()]);
@@ -137,12 +137,12 @@ impl Machine {
         arguments
     }
 
-    /// Whether QEMU waits to be told of its CPUs before it makes the machine.
+    /// Returns true if QEMU waits to be told its CPUs before it makes the machine.
     pub(super) fn is_board_made_later(&self) -> bool {
         self.cpus > 1 && self.hardware().cpus_of_board
     }
 
-    /// The arguments that are the same wherever the files are.
+    /// The arguments that do not depend on where the files are.
     fn fixed(&self) -> Vec<String> {
         let hardware = self.hardware();
         let devices = hardware.devices.iter();
@@ -163,8 +163,7 @@ impl Machine {
         arguments
     }
 
-    /// What names its snapshot: the same for the same guest under the same QEMU, and for
-    /// no other.
+    /// The key of its snapshot: the same for the same guest under the same QEMU, and for no other.
     pub(super) fn key(&self, qemu: &Qemu) -> String {
         let mut text = format!(
             "{}\n{}\n{}\n",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A client for QEMU's machine protocol, as far as the virtual bench needs it.
 //!
-//! See QEMU's `docs/interop/qmp-spec.rst`: one JSON object to a line, each command answered
-//! by one `return` or `error`, events in between.
+//! See QEMU's `docs/interop/qmp-spec.rst`: one JSON object per line, each command answered by one
+//! `return` or `error`, events in between.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// QEMU answers each command that is used here at once; on a machine that is so busy that QEMU
-/// hardly runs it still comes within this time.
+/// The time to wait for an answer. QEMU answers each command used here at once; on a machine so
+/// busy that QEMU hardly runs, the answer still comes within this time.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Why QEMU's machine protocol did not go as it should.
+/// The reason why QEMU's machine protocol failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QmpError {
-    /// QEMU has closed it.
+    /// QEMU has closed the connection.
     #[error("QEMU has ended the conversation")]
     Closed,
     /// QEMU did not answer.
@@ -27,7 +27,7 @@ pub enum QmpError {
     Silent {
         /// The command.
         command: String,
-        /// How long was waited.
+        /// The time waited, in seconds.
         waited_s: u64,
     },
     /// QEMU refused a command.
@@ -35,7 +35,7 @@ pub enum QmpError {
     Refused {
         /// The command.
         command: String,
-        /// What QEMU said.
+        /// The reason that QEMU gave.
         reason: String,
     },
 }
@@ -72,7 +72,7 @@ impl Qmp {
         Ok(qmp)
     }
 
-    /// Carries out a command and returns what it returns.
+    /// Executes a command and returns QEMU's return value.
     pub fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, QmpError> {
         let mut line = json!({"execute": command, "arguments": arguments}).to_string();
         line.push('\n');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Booted guests, kept as files, so that a boot is paid for once.
+//! Booted guests, kept as files, so that each boots only once.
 //!
 //! ```text
 //! CACHE/snapshots/KEY/memory         the guest's memory
@@ -8,9 +8,9 @@
 //!                     snapshot.toml  what it is, and the files' lengths and checksums
 //! ```
 //!
-//! KEY covers everything that decides what the guest does, so a snapshot never has to be
-//! brought up to date: another guest has another key. The guest stops itself at one exact
-//! instruction, so a snapshot that is made anew resumes into the same samples.
+//! KEY covers everything that decides what the guest does, so a snapshot never has to be brought up
+//! to date: another guest has another key. The guest stops itself at one exact instruction, so a
+//! snapshot that is made again leads to the same samples.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 use crate::cache::touch;
 use punctual_kernels::paths::write_atomically;
 
-/// The file that makes a directory a snapshot; written last.
+/// The name of the file that makes a directory a snapshot; it is written last.
 const RECORD: &str = "snapshot.toml";
 
-/// `snapshot.toml`.
+/// The contents of `snapshot.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotRecord {
     /// The kernel's id.
@@ -51,7 +51,7 @@ pub struct SnapshotRecord {
 /// The files of a snapshot, by name.
 pub type Files = BTreeMap<String, Sum>;
 
-/// What tells a file that is whole from another.
+/// Length and checksum that tell an intact file from any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
     /// Its length, in bytes.
@@ -66,14 +66,14 @@ const FILES: [&str; 3] = ["memory", "devices", "console"];
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     directory: PathBuf,
-    /// What it is.
+    /// The contents of its `snapshot.toml`.
     pub record: SnapshotRecord,
-    /// When it was last made or resumed.
+    /// The time at which it was last made or resumed.
     pub used: SystemTime,
 }
 
 impl Snapshot {
-    /// The snapshot in a directory; `None` where there is none.
+    /// Opens the snapshot in a directory; `None` if there is none.
     pub fn open(directory: &Path) -> Option<Self> {
         let path = directory.join(RECORD);
         Some(Self {
@@ -104,8 +104,8 @@ impl Snapshot {
         Self::open(directory).ok_or_else(|| io::Error::other("the snapshot is gone again"))
     }
 
-    /// Whether its files are what was kept. A wrong bit in the guest's memory would be a
-    /// wrong number in the end.
+    /// Returns true if its files are the ones that were kept. A wrong bit in the guest's memory
+    /// would end up as a wrong number.
     pub fn is_sound(&self) -> bool {
         let is_sound = |name: &str| {
             let found = sum(&self.directory.join(name));
@@ -114,8 +114,7 @@ impl Snapshot {
         FILES.into_iter().all(is_sound)
     }
 
-    /// Links what is to be resumed into `work`, where it stays whatever becomes of the
-    /// snapshot.
+    /// Links the files to be resumed into `work`, where they stay whatever becomes of the snapshot.
     pub fn link(&self, work: &Path) -> io::Result<()> {
         for name in ["memory", "devices"] {
             fs::hard_link(self.directory.join(name), work.join(name))?;
@@ -123,30 +122,30 @@ impl Snapshot {
         Ok(())
     }
 
-    /// What the guest had said until then.
+    /// The guest's console output up to the snapshot.
     pub fn console(&self) -> io::Result<Vec<u8>> {
         fs::read(self.directory.join("console"))
     }
 
-    /// Whether a guest runs on it: then its files are linked elsewhere, too, and its removal
-    /// would make no room.
+    /// Returns true if a guest runs on it. Its files are then linked elsewhere, too, and its
+    /// removal would free no space.
     pub fn is_linked(&self) -> bool {
         fs::metadata(self.directory.join("memory")).is_ok_and(|meta| meta.nlink() > 1)
     }
 
-    /// The space that it takes on the disk, in bytes.
+    /// The space it takes on disk, in bytes.
     pub fn space(&self) -> u64 {
         let space = |name| fs::metadata(self.directory.join(name)).map_or(0, |m| m.blocks() * 512);
         FILES.into_iter().map(space).sum()
     }
 
-    /// Notes that it is used now.
+    /// Marks it as used now.
     pub fn touch(&self) -> io::Result<()> {
         touch(&self.directory.join(RECORD))
     }
 }
 
-/// All snapshots below a directory, those used last first.
+/// All snapshots below a directory, most recently used first.
 pub fn list(snapshots: &Path) -> io::Result<Vec<Snapshot>> {
     let entries = match fs::read_dir(snapshots) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -160,7 +159,7 @@ pub fn list(snapshots: &Path) -> io::Result<Vec<Snapshot>> {
     Ok(found)
 }
 
-/// Removes a snapshot; its record first, so that half of it is none.
+/// Removes a snapshot; its record goes first, so that half a snapshot counts as none.
 pub fn remove(directory: &Path) -> io::Result<()> {
     for done in [
         fs::remove_file(directory.join(RECORD)),
@@ -174,8 +173,9 @@ pub fn remove(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Four fifths of a guest's memory are holes. They are not read: the kernel would fill a page of
-/// its own with zeros for each of theirs, a second of work for a fresh snapshot.
+/// The length and checksum of a file. Four fifths of a guest's memory are holes. They are not read:
+/// the kernel would fill a page of its own with zeros for each of them, which takes a second for a
+/// fresh snapshot.
 fn sum(path: &Path) -> io::Result<Sum> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -193,7 +193,7 @@ fn sum(path: &Path) -> io::Result<Sum> {
     Ok(Sum { length, crc32 })
 }
 
-/// The next part of a file at or behind `at` that is no hole.
+/// The next part of a file at or after `at` that is not a hole.
 fn next_data(file: &File, at: u64) -> io::Result<Option<Range<u64>>> {
     let start = match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(at)) {
         Err(Errno::NXIO) => return Ok(None),

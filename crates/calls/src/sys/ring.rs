@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an `io_uring` is given to do, and what it has done.
+//! The submissions and completions of an `io_uring`.
 //!
 //! All entries of a submission are equal: each is entry 0 of the ring, since a ring's array of
 //! indices begins with zeros, and nobody writes to it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// `struct io_uring_params`: where in its memory a ring has what. That is the same for all rings of
-/// a kernel.
+/// `struct io_uring_params`: the positions of parts of a ring's memory. They are the same for all
+/// rings of a kernel.
 static TOLD: [AtomicU32; 30] = [const { AtomicU32::new(0) }; 30];
 
-/// Fields of it, by their numbers.
+/// Fields of it, by their positions.
 const SQ_HEAD: usize = 10;
 const SQ_TAIL: usize = 11;
 const CQ_HEAD: usize = 20;
 const CQ_TAIL: usize = 21;
 
-/// `IORING_OFF_SQ_RING`: both rings, at their begin what they count.
+/// `IORING_OFF_SQ_RING`: both rings, with their counters at the start.
 const COUNTERS: i64 = 0;
 /// `IORING_OFF_SQES`: the entries.
 const ENTRIES: i64 = 0x1000_0000;
-/// `IORING_ENTER_GETEVENTS`
+/// `IORING_ENTER_GETEVENTS`.
 const GET_EVENTS: i64 = 1;
 
 const PAGE: usize = 4096;
-/// How large an entry is.
+/// The size of an entry.
 const ENTRY: usize = 64;
 
-/// Where `io_uring_setup` tells it.
+/// Returns the address where `io_uring_setup` puts it.
 pub fn told() -> i64 {
     TOLD.as_ptr() as usize as i64
 }
 
-/// Memory of a ring, a page at least, for as long as it takes: a ring that is mapped does not end when
-/// it is closed.
+/// Memory of a ring, at least a page, mapped as briefly as possible: a mapped ring does not end
+/// when it is closed.
 struct Mapped(*mut libc::c_void, usize);
 
 impl Mapped {
-    /// The page with what it counts.
+    /// Maps the page with its counters.
     fn counters(ring: i64) -> Option<Self> {
         Self::of(ring, COUNTERS, PAGE)
     }
 
-    /// All entries of a ring of this size: the kernel refuses to map a part of them.
+    /// Maps all entries of a ring of this size: the kernel refuses to map a part of them.
     fn entries(ring: i64, room: i64) -> Option<Self> {
         let room = usize::try_from(room).ok()?.checked_next_power_of_two()?;
         Self::of(ring, ENTRIES, room.checked_mul(ENTRY)?.max(PAGE))
@@ -65,7 +65,7 @@ impl Mapped {
         (place != libc::MAP_FAILED).then_some(Self(place, length))
     }
 
-    /// What a ring counts, in the place that this field names. `None` where no ring was told of.
+    /// Returns the counter at the position in this field. `None` if no ring was set up yet.
     fn counter(&self, field: usize) -> Option<&AtomicU32> {
         let offset = TOLD[field].load(Ordering::Relaxed) as usize;
         let is_told = TOLD[SQ_TAIL].load(Ordering::Relaxed) != 0;
@@ -85,10 +85,10 @@ impl Drop for Mapped {
     }
 }
 
-/// Submits: a ring, its entries, how often, and then what: the operation with its flags, a
-/// descriptor, offset, address, length, the operation's flags, user data, buffer, third address; of
-/// these the last ones may be left out. Returns how many, or a number below 0 where the kernel has
-/// not taken all.
+/// Submits entries. The arguments are a ring, its entries, the number of repetitions, and the
+/// entry: the operation with its flags, a descriptor, offset, address, length, the operation's
+/// flags, user data, buffer, third address; the last ones may be omitted. Returns the number of
+/// submissions, or a number below 0 if the kernel has not taken all of them.
 pub fn submit(arguments: &[i64]) -> i64 {
     let [ring, room, count, fields @ ..] = arguments else {
         return -1;
@@ -116,7 +116,7 @@ pub fn submit(arguments: &[i64]) -> i64 {
     *count
 }
 
-/// An entry, as the kernel has it.
+/// Builds an entry in the kernel's form.
 fn entry(fields: &[i64]) -> [u64; 8] {
     let field = |number: usize| fields.get(number).copied().unwrap_or(0) as u64;
     let both = |low: usize, high: usize| field(low) & 0xffff_ffff | field(high) << 32;
@@ -132,7 +132,7 @@ fn entry(fields: &[i64]) -> [u64; 8] {
     ]
 }
 
-/// Takes all completions that a ring has, and lets the kernel put those into it that had no room.
+/// Takes all completions of a ring, and lets the kernel add those for which there was no room.
 pub fn complete(arguments: &[i64]) -> i64 {
     let [ring] = arguments else {
         return -1;
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(entry(&[0]), [0; 8]);
     }
 
-    /// What a ring counts.
+    /// Returns a counter of a ring.
     fn counted(ring: i64, field: usize) -> u32 {
         let counters = Mapped::counters(ring).expect("the ring's memory");
         let counter = counters.counter(field).expect("it was told of");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual ablate`: what options buy, and what they cost.
+//! `punctual ablate`: the benefit and the cost of options.
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -85,7 +85,7 @@ pub struct Ablate {
     measure: MeasureArgs,
 }
 
-/// What is measured, and what with.
+/// An experiment: the measurement, the base, and the options to try.
 struct Experiment {
     what: WhatArgs,
     suite: Suite,
@@ -94,7 +94,7 @@ struct Experiment {
     rule: Rule,
 }
 
-/// What came of one side: its runs, or why there are none.
+/// The outcome for one side: its runs, or the reason why there are none.
 enum Measured {
     Runs(Vec<Run>),
     Gap(String),
@@ -102,7 +102,7 @@ enum Measured {
 }
 
 impl Ablate {
-    /// Does it.
+    /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
         self.output.check()?;
         let options = options::find(&self.options)?;
@@ -139,8 +139,8 @@ impl Ablate {
         })
     }
 
-    /// What each option makes of the base; what is wrong with one is said, and its kernel built,
-    /// before anything is measured. `None` where Ctrl-C has ended that.
+    /// Applies each option to the base. Errors in an option are reported, and its kernel is built,
+    /// before anything is measured. `None` if Ctrl-C has ended that.
     fn sides<'a>(
         &mut self,
         experiment: &'a Experiment,
@@ -160,10 +160,10 @@ impl Ablate {
         Ok(Some(sides))
     }
 
-    /// Measures the base with as many seeds as anything can be told with, and no fewer than the
-    /// suite has; with the plans for all others.
+    /// Measures the base with the fewest seeds that can show anything, and at least as many as the
+    /// suite has. Returns the plans for all others, too.
     ///
-    /// Of how many figures there are, its runs tell: in the worst case each pays for all.
+    /// The runs tell how many figures there are: in the worst case each pays for all.
     fn base(&mut self, experiment: &Experiment) -> Result<(Plans, Measured)> {
         let suite = &experiment.suite;
         let first = experiment.rule.runs().max(suite.seeds.get() as usize);
@@ -199,7 +199,7 @@ impl Ablate {
         self.measure.take_boot(&side.boot);
     }
 
-    /// Measures all of it, as far as Ctrl-C allows.
+    /// Measures everything, as far as Ctrl-C allows.
     fn ablate(
         &mut self,
         experiment: &Experiment,
@@ -249,7 +249,7 @@ impl Ablate {
         Ok((ablation, runs))
     }
 
-    /// Each two that change something by themselves.
+    /// Measures each pair of options that change something by themselves.
     fn pairs(
         &mut self,
         experiment: &Experiment,
@@ -305,7 +305,7 @@ impl Ablate {
         Ok(())
     }
 
-    /// One trial; `None` where Ctrl-C has ended it.
+    /// Runs one trial; `None` if Ctrl-C has ended it.
     fn trial(
         &mut self,
         experiment: &Experiment,
@@ -361,7 +361,7 @@ impl Ablate {
         })
     }
 
-    /// Explains those that change most, as far as Ctrl-C allows.
+    /// Explains the trials that change most, as far as Ctrl-C allows.
     fn explain(&self, ablation: &mut Ablation, runs: &[Run], base: &[Run]) -> Result<()> {
         let replay = ReplayArgs::quiet(self.measure.quiet);
         let cancel = interrupt::flag()?;
@@ -390,7 +390,7 @@ impl Ablate {
     }
 }
 
-/// What options make of the base together, as far as it takes no compiler.
+/// Applies options together to the base, as far as that takes no compiler.
 fn of_options(base: &Side, options: &[&OptionSpec]) -> Result<Side> {
     let mut side = base.clone();
     for option in options {
@@ -403,8 +403,8 @@ fn of_options(base: &Side, options: &[&OptionSpec]) -> Result<Side> {
     Ok(side)
 }
 
-/// Builds the kernel of a side of which options set the configuration; `false` where Ctrl-C has
-/// ended that.
+/// Builds the kernel of a side whose options set the configuration; `false` if Ctrl-C has ended
+/// that.
 fn built(side: &mut Side, options: &[&OptionSpec]) -> Result<bool> {
     let settings: Vec<Setting> = options.iter().flat_map(|one| one.set.clone()).collect();
     if settings.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command that goes on where this one ends.
+//! A command that continues where this one ends.
 
 use punctual_model::Nanos;
 use punctual_report::repeat::quoted;
@@ -9,13 +9,13 @@ pub fn again() -> String {
     repeated(std::env::args().skip(1), &[])
 }
 
-/// This command again, with a budget of so many minutes in place of these options.
+/// This command again, with a budget of `minutes` in place of these options.
 pub fn within(minutes: u64, replaced: &[&str]) -> String {
     let command = repeated(std::env::args().skip(1), replaced);
     format!("{command} --budget {minutes}m")
 }
 
-/// Twice the budget that was not enough; 20 minutes where there was none.
+/// Twice the budget that was not enough; 20 minutes if there was none.
 pub fn further_minutes(budget: Option<Nanos>) -> u64 {
     budget.map_or(20, |budget| {
         let minutes = budget.0 as f64 / 60e9;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual arrivals`: how late each arrival would have been, and the worst of them, proved.
+//! `punctual arrivals`: the lateness that each arrival would have had, and proof of the worst.
 
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -67,7 +67,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         self.output.check()?;
         let store = self.store.open()?;
@@ -99,7 +99,7 @@ impl Arrivals {
         Ok(ExitStatus::Done)
     }
 
-    /// What the store has, if that is all that is asked for.
+    /// The arrivals in the store, if they are all that is asked for.
     fn known(&self, store: &Store, run: &Run, recordings: &[usize]) -> Result<Option<Told>> {
         if self.again {
             return Ok(None);
@@ -115,14 +115,14 @@ fn steps(run: &Run, recordings: &[usize]) -> Vec<(u32, String)> {
     steps.collect()
 }
 
-/// How a run's places are aimed at.
+/// The way to aim at a run's places.
 #[derive(Clone, Copy)]
 struct Aims {
-    /// So many of each recording.
+    /// The number of places for each recording.
     most: usize,
-    /// At so many at once; none: as many as this machine can.
+    /// The number aimed at at once; `None` for as many as this machine can.
     at_once: Option<usize>,
-    /// At the latest of all once more, with a second timer.
+    /// True to aim at the latest of all once more, with a second timer.
     with_second: bool,
 }
 
@@ -136,7 +136,7 @@ impl Aims {
     }
 }
 
-/// Repeats a run, and aims at places of each recording. `None` where Ctrl-C has ended it.
+/// Repeats a run, and aims at places of each recording. `None` if Ctrl-C has ended it.
 fn watch(repeat: &ReplayArgs, run: &Run, recordings: &[usize], aims: Aims) -> Result<Option<Told>> {
     let Aims { most, at_once, .. } = aims;
     let (place, machine) = repeat.machine(run)?;
@@ -188,7 +188,8 @@ fn watch(repeat: &ReplayArgs, run: &Run, recordings: &[usize], aims: Aims) -> Re
     Ok(Some(told))
 }
 
-/// At so many places a second timer is aimed, until one makes a sample later than all alone.
+/// The number of places at which a second timer is aimed, until one makes a sample later than
+/// without.
 const SECONDS: usize = 3;
 
 /// The aimed samples of all recordings with their places' numbers, the latest first.
@@ -202,9 +203,9 @@ fn latest_first(all: &[(Every, Aimed)]) -> Vec<(&Every, usize, &Reached)> {
     each
 }
 
-/// Aims at the latest arrivals of a run's timers, so many of each step, and at the latest of
-/// those with a second timer, where the store does not have that yet; takes it to the run. Whether
-/// Ctrl-C did not come.
+/// Aims at the latest arrivals of a run's timers, `most` of each step, and at the latest of those
+/// with a second timer, unless the store has that already. Adds the result to the run. Returns
+/// false if Ctrl-C came.
 pub fn aim_with_second(
     repeat: &ReplayArgs,
     store: &Store,
@@ -235,27 +236,27 @@ pub fn aim_with_second(
     Ok(true)
 }
 
-/// How many aimed runs are made at once: as many as this machine has CPUs and memory for.
+/// The number of aimed runs at a time: as many as this machine has CPUs and memory for.
 fn side_by_side_on(machine: &Machine) -> Result<usize> {
     let cpus = side_by_side(None)?;
     let room = memory::available_mib().map(|free| memory::guests(machine.memory_mib, free));
     Ok(room.map_or(1, |room| room.min(cpus)))
 }
 
-/// What a store has of a run's arrivals.
+/// The arrivals of a run in a store.
 pub fn of_run(store: &Store, run: &Run) -> Result<Option<Told>> {
     let stories = store.stories(&run.id)?;
     Ok(kept(run, stories.iter().map(|story| story.json.as_str())))
 }
 
-/// Takes what a store has of a run's arrivals to the run, for whoever judges by it.
+/// Adds the arrivals in a store to the run, for judging by them.
 pub fn attach(store: &Store, run: &mut Run) -> Result<(), StoreError> {
     let stories = store.stories(&run.id)?;
     punctual_report::scope::arrivals::attach(run, stories.iter().map(|story| story.json.as_str()));
     Ok(())
 }
 
-/// Keeps what was told beside its run.
+/// Stores a result beside its run.
 fn keep(store: &Store, run: &Run, told: &Told) -> Result<()> {
     let result = Story {
         made: punctual_runner::now(),
@@ -269,7 +270,7 @@ fn keep(store: &Store, run: &Run, told: &Told) -> Result<()> {
     Ok(())
 }
 
-/// How wide the text is that is kept.
+/// The width of the stored text.
 const WIDTH: usize = 80;
 
 /// That what is judged is also judged by every arrival.
@@ -283,21 +284,21 @@ pub struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// Every arrival, and so many aimed samples of each step.
+    /// Asks for every arrival, and for `most` aimed samples of each step.
     pub fn aims(most: usize) -> Self {
         Self {
             arrivals: Some(most),
         }
     }
 
-    /// Whether it is asked for.
+    /// Returns true if arrivals are asked for.
     pub fn is_given(&self) -> bool {
         self.arrivals.is_some()
     }
 
-    /// Takes what is known of their arrivals to runs; what is asked for and not known is watched,
-    /// so many runs at once, and kept. What cannot be watched is said. Whether Ctrl-C did not
-    /// come.
+    /// Adds the known arrivals to the runs. Those that are asked for and not known are watched,
+    /// `at_once` runs at a time, and stored. Reports those that cannot be watched. Returns false if
+    /// Ctrl-C came.
     pub fn attach(
         &self,
         store: &Store,
@@ -370,7 +371,7 @@ impl WatchArgs {
     }
 }
 
-/// That the arrivals of a run's timers were asked for, and are not known.
+/// Records that the arrivals of a run's timers were asked for, and are not known.
 fn not_known(run: &mut Run, why: &str) {
     let timers = run.recordings.iter().filter(|one| one.key.probe == "timer");
     let open = timers.filter(|one| run.arrivals_of(one).is_none());
@@ -383,8 +384,9 @@ fn not_known(run: &mut Run, why: &str) {
     run.arrivals.extend(open);
 }
 
-/// The recordings of a run that were not watched yet, or not with so many aims; an error is why
-/// they cannot be. One with a gap was watched: the same run has the same gap the next time.
+/// The recordings of a run that were not watched yet, or not with enough aims; an error is the
+/// reason why they cannot be. A recording with a gap was watched: the same run has the same gap the
+/// next time.
 fn to_watch(run: &Run, aims: usize) -> Result<Vec<usize>, ScopeError> {
     let mut recordings = chosen(run, &Wanted::default())?;
     let is_program = |one: &usize| run.recordings[*one].key.probe == "app";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual audit`: what reached CPUs that were to be left alone, and from where?
+//! `punctual audit`: finds what reached CPUs that were to be left alone, and its source.
 
 use std::sync::atomic::AtomicBool;
 
@@ -47,7 +47,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         self.output.check()?;
         let runs = self.store.load(&self.runs)?;
@@ -78,7 +78,7 @@ impl Audit {
         })
     }
 
-    /// Those of a run's recordings that are meant; `None` where Ctrl-C has ended it.
+    /// The audits of the chosen recordings of a run; `None` if Ctrl-C has ended it.
     fn audits(
         &self,
         run: &Run,
@@ -110,7 +110,7 @@ impl Audit {
     }
 }
 
-/// Whether a run has a recording of interruptions that is meant.
+/// Checks that a run has a chosen recording of interruptions.
 fn check(run: &Run, wanted: &Wanted) -> Result<()> {
     if wanted.gap_recordings(run).is_empty() {
         let id = &run.id;

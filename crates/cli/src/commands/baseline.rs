@@ -56,7 +56,7 @@ enum Action {
 }
 
 impl Baseline {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         match &self.action {
             Action::Set { name, runs } => self.set(name, runs)?,
@@ -113,7 +113,7 @@ impl Baseline {
     }
 }
 
-/// A run in which nothing was measured is no baseline: whatever is compared with it is equal.
+/// Refuses a run without any measurement as a baseline: anything compared with it would be equal.
 fn measured(runs: &[Run]) -> Result<()> {
     let Some(run) = runs.iter().find(|run| run.recordings.is_empty()) else {
         return Ok(());
@@ -145,8 +145,8 @@ fn row(name: String, runs: &[Run]) -> Vec<String> {
     ]
 }
 
-/// The runs that are compared with: of a baseline of this name, runs by their own names, or
-/// those of a file of `punctual export`, which are stored.
+/// The runs to compare with: those of a baseline of this name, runs by their own names, or those of
+/// a file of `punctual export`, which are then stored.
 pub fn named(place: &StoreArgs, names: &[String]) -> Result<Vec<Run>> {
     let is_file = |name: &String| !is_run(name) && Path::new(name).is_file();
     let store = if names.iter().any(is_file) {
@@ -171,7 +171,7 @@ fn runs(store: &Store, ids: &[String]) -> Result<Vec<Run>> {
     ids.iter().map(|id| load(store, id)).collect()
 }
 
-/// Runs that others can be compared with: whole ones, each once.
+/// Checks that runs can be compared with others: each must be whole, and occur once.
 fn sound(runs: Vec<Run>) -> Result<Vec<Run>> {
     for (run, number) in runs.iter().zip(0..) {
         if run.state != State::Finished {

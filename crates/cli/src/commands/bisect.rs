@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual bisect`: the release that made what was fit unfit.
+//! `punctual bisect`: finds the release at which fit became unfit.
 
 use std::path::PathBuf;
 
@@ -90,7 +90,7 @@ pub struct Bisect {
     measure: MeasureArgs,
 }
 
-/// What each kernel is judged by.
+/// The terms by which each kernel is judged.
 struct Terms {
     what: WhatArgs,
     suite: Suite,
@@ -101,7 +101,7 @@ struct Terms {
 }
 
 impl Bisect {
-    /// Does it.
+    /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
         self.output.check()?;
         let what = self.probes.with_or(self.suite.as_deref(), "series");
@@ -154,8 +154,8 @@ impl Bisect {
         })
     }
 
-    /// The kernels from the good one to the bad one; and whether these stand the other way
-    /// round than where they come from.
+    /// The kernels from the good one to the bad one, and whether this reverses their original
+    /// order.
     fn candidates(&self) -> Result<(Vec<String>, bool)> {
         let mut all = match self.kernels.as_slice() {
             [line] => {
@@ -193,7 +193,7 @@ impl Bisect {
         }
     }
 
-    /// Judges kernel after kernel, until it is found or Ctrl-C ends it.
+    /// Judges kernel after kernel, until the change is found or Ctrl-C ends the search.
     fn bisect(&mut self, bisect: &mut Bisected, terms: &Terms) -> Result<()> {
         let mut bisection = Bisection::new(bisect.candidates.len());
         let most = Bisection::steps_most(bisect.candidates.len());
@@ -228,7 +228,7 @@ impl Bisect {
         Ok(())
     }
 
-    /// Judges one kernel; `None` where Ctrl-C has ended it.
+    /// Judges one kernel; `None` if Ctrl-C has ended it.
     fn step(&mut self, at: usize, id: &str, terms: &Terms) -> Result<Option<Step>> {
         if let Err(why) = catalog()?.ensure(id, &mut |message| self.say(message)) {
             return Ok(Some(Step::skipped(at, format!("it cannot be had: {why}"))));
@@ -253,7 +253,7 @@ impl Bisect {
         Ok(Some(Step::judged(at, decided.judgement, decided.runs)))
     }
 
-    /// Explains what is different, as far as Ctrl-C allows.
+    /// Explains the difference, as far as Ctrl-C allows.
     fn explain(&self, bisect: &mut Bisected) -> Result<()> {
         let Some(asked) = asked(bisect).filter(|_| !self.no_explain) else {
             return Ok(());
@@ -274,7 +274,7 @@ impl Bisect {
     }
 }
 
-/// Kernels that there are, or may be fetched, each once.
+/// Kernels that are present or may be fetched; none may be named twice.
 fn known(kernels: &[String]) -> Result<Vec<String>> {
     for (number, id) in kernels.iter().enumerate() {
         if kernels[..number].contains(id) {
@@ -289,7 +289,7 @@ fn known(kernels: &[String]) -> Result<Vec<String>> {
     Ok(kernels.to_vec())
 }
 
-/// The one kernel that a word names.
+/// The index of the one kernel that a word names.
 fn only(ids: &[&str], word: &str, option: &str) -> Result<usize> {
     match places(ids, word, option)?.as_slice() {
         [only] => Ok(*only),

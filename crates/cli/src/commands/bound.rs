@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual bound`: how late at most?
+//! `punctual bound`: an upper bound of the lateness.
 
 use anyhow::Result;
 use clap::Args;
@@ -48,7 +48,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         self.output.check()?;
         let mut runs = self.store.load(&self.runs)?;
@@ -86,7 +86,7 @@ impl Bound {
     }
 }
 
-/// The latest aimed sample that is known of these runs.
+/// The latest known aimed sample of these runs.
 fn reached(runs: &[Run]) -> Option<Observed> {
     let all = runs.iter().flat_map(|run| {
         run.recordings.iter().filter_map(|recording| {
@@ -107,7 +107,7 @@ fn reached(runs: &[Run]) -> Option<Observed> {
     all.max_by_key(|one| one.late)
 }
 
-/// Delays of two kernels add up to nothing.
+/// Refuses runs of two kernels, whose delays do not add up to anything.
 fn of_one_subject(runs: &[Run]) -> Result<()> {
     let differs = |run: &&Run| {
         let (one, other) = (&run.subject, &runs[0].subject);

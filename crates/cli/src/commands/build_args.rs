@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a kernel is built from its source: what `punctual kernel build`, `judge` and `ablate`
-//! have in common.
+//! The options for building a kernel from its source, which `punctual kernel build`, `judge` and
+//! `ablate` share.
 
 use std::str::FromStr as _;
 
@@ -30,16 +30,16 @@ pub struct BuildArgs {
     full: bool,
 }
 
-/// Whose configuration a kernel has where nobody says.
+/// The kernel whose configuration is used by default.
 const CONFIG: &str = "debian-6.12";
 
 impl BuildArgs {
-    /// Whether anything is asked for.
+    /// Returns true if anything is asked for.
     pub fn is_some(&self) -> bool {
         self.config.is_some() || !self.settings.is_empty() || self.full
     }
 
-    /// The words that ask for it again.
+    /// The words that ask for the same again.
     pub fn words(&self) -> Vec<String> {
         let config = self.config.iter().cloned();
         let mut words: Vec<String> = config
@@ -51,7 +51,7 @@ impl BuildArgs {
         words
     }
 
-    /// What these arguments ask for, of that source.
+    /// The order for these arguments, with that source.
     pub fn order(self, source: String) -> Order {
         Order {
             source,
@@ -67,7 +67,7 @@ impl BuildArgs {
     }
 }
 
-/// Builds a kernel; `None` where Ctrl-C has ended it, which is said.
+/// Builds a kernel; `None` if Ctrl-C has ended it, which is reported.
 pub fn made(order: &Order) -> Result<Option<Built>> {
     let (catalog, cancel) = (catalog()?, interrupt::flag()?);
     told(build::build(&catalog, order, cancel, &mut |message| {
@@ -75,7 +75,7 @@ pub fn made(order: &Order) -> Result<Option<Built>> {
     }))
 }
 
-/// Builds a variant of a kernel that was built; `None` where Ctrl-C has ended it, which is said.
+/// Builds a variant of a kernel that was built; `None` if Ctrl-C has ended it, which is reported.
 pub fn made_variant(base: &str, settings: &[Setting]) -> Result<Option<Built>> {
     let (catalog, cancel) = (catalog()?, interrupt::flag()?);
     let progress = &mut |message: &str| {

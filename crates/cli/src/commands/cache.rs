@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual cache`: what is kept because it is costly to make.
+//! `punctual cache`: files that are kept because they are costly to make.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -44,7 +44,7 @@ enum Action {
     },
 }
 
-/// What names the space that booted guests may take.
+/// The variable for the space that booted guests may take.
 const SIZE_VARIABLE: &str = "PUNCTUAL_CACHE_SIZE";
 
 /// The space that booted guests may take in the cache, in bytes.
@@ -62,7 +62,7 @@ pub fn limit() -> Result<u64, UsageError> {
 }
 
 impl Cache {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let directory = paths::cache_dir()?;
         match self.action {
@@ -80,7 +80,7 @@ impl Cache {
     }
 }
 
-/// What is asked to stay; an age by default, where no size is named.
+/// The entries to keep; an age by default, if no size is given.
 fn keep(older_than: Option<Nanos>, max_size: Option<ByteSize>, all: bool) -> Keep {
     const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
     let age = match (older_than, max_size) {

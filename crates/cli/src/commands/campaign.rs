@@ -61,10 +61,10 @@ the budget the same command goes on.
 Exit status: 0 all is measured, and fit where there are limits; 4 unfit;
 5 undecided; 3 something is missing; 1 a run has failed; 2 a wrong request.";
 
-/// So many runs of a cluster are in memory at once while they are watched.
+/// The number of a cluster's runs that are in memory at once while they are watched.
 const WATCHED_AT_ONCE: usize = 32;
 
-/// How wide the lines are that the store keeps of what was said.
+/// The width of the lines that the store keeps of the output.
 const TOLD_WIDTH: usize = 100;
 
 /// Measure a matrix of kernels, boot arguments, suites and seeds, from one file
@@ -123,7 +123,7 @@ enum Executor {
 }
 
 impl Campaign {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         self.output.check()?;
         let catalog = catalog()?;
@@ -175,7 +175,7 @@ impl Campaign {
         builder.build(&setting.specs(), say)
     }
 
-    /// How many guests run at a time.
+    /// The number of guests that run at a time.
     fn side_by_side(&self, matrix: &Matrix) -> Result<usize> {
         let cpus = side_by_side(self.jobs)?;
         let largest = matrix.settings.iter().map(|one| one.suite.memory_mib).max();
@@ -190,7 +190,7 @@ impl Campaign {
         }
     }
 
-    /// Measures what the store does not hold, as long as budget and patience last.
+    /// Measures the runs that the store does not hold, as long as budget and patience last.
     fn measure(&self, ready: &Ready<'_>, places: &[Place], store: &Store) -> Result<Report> {
         let matrix = ready.campaign;
         let side_by_side = self.side_by_side(matrix)?;
@@ -227,8 +227,8 @@ impl Campaign {
         }
     }
 
-    /// Takes what is known of their arrivals to runs; where that is asked for, what is not known is
-    /// watched first, with so many guests at once. Whether Ctrl-C did not come.
+    /// Adds the known arrivals to the runs. If arrivals are asked for, unknown ones are watched
+    /// first, with `at_once` guests at once. Returns false if Ctrl-C came.
     fn attach(&self, store: &Store, runs: Vec<&mut Run>, at_once: usize) -> Result<bool> {
         let (finished, others): (Vec<_>, Vec<_>) = runs
             .into_iter()
@@ -239,7 +239,7 @@ impl Campaign {
         self.watch.attach(store, finished, at_once, self.quiet)
     }
 
-    /// Has a cluster measure what the store does not hold, and takes what it delivers.
+    /// Lets a cluster measure the runs that the store does not hold, and takes its results.
     fn on_cluster(&self, ready: &Ready<'_>, places: &[Place], store: &Store) -> Result<Report> {
         let matrix = ready.campaign;
         let mut planned = Vec::new();
@@ -334,7 +334,7 @@ impl Campaign {
         given.or(matrix.budget)
     }
 
-    /// Judges each setting by the limits: its runs are in memory one setting at a time.
+    /// Judges each setting by the limits; only one setting's runs are in memory at a time.
     fn judge(&self, matrix: &Matrix, report: &mut Report, store: &Store) -> Result<()> {
         if matrix.limits.is_empty() {
             return Ok(());
@@ -357,7 +357,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Explains the worst samples of all.
+    /// Explains the worst samples of all runs.
     fn explain(&self, report: &mut Report, store: &Store) -> Result<()> {
         let replay = ReplayArgs::quiet(self.quiet);
         let cancel = interrupt::flag()?;
@@ -385,7 +385,7 @@ impl Campaign {
         )
     }
 
-    /// What would be measured, and how long it may take.
+    /// Shows the runs that would be measured, and the time that they may take.
     fn show_plan(&self, ready: &Ready<'_>, places: &[Place], store: &Store) -> Result<()> {
         let matrix = ready.campaign;
         let durations = Durations::of(store)?;
@@ -462,15 +462,15 @@ impl Campaign {
 /// A run that is asked for.
 struct Planned {
     place: Place,
-    /// What it is, as a short word.
+    /// The run's key, a short word.
     key: String,
-    /// The run of the store that is this one.
+    /// The id of the run in the store that matches.
     known: Option<String>,
-    /// How long it may take.
+    /// The expected duration.
     takes: Duration,
 }
 
-/// `punctual.campaign-plan/1`.
+/// The plan in the form of `punctual.campaign-plan/1`.
 fn plan_json(matrix: &Matrix, planned: &[Planned], left: Duration) -> Value {
     let run = |one: &Planned| {
         let setting = &matrix.settings[one.place.setting];
@@ -502,7 +502,7 @@ fn sample(run: &Run, worst: &Worst) -> Option<u64> {
     own.worst.first().map(|sample| sample.seq)
 }
 
-/// Says how many runs are left, if any are.
+/// Prints the number of runs that are left, if there are any.
 fn tell_of_rest(report: &Report) -> Result<()> {
     let (finished, asked) = report.progress();
     if finished == asked {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual compare`: stored runs against each other.
+//! `punctual compare`: stored runs compared with each other.
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
         output::check_file(self.report.as_deref())?;

@@ -23,7 +23,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "punctual", &mut script);

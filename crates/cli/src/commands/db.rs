@@ -50,7 +50,7 @@ enum Action {
 }
 
 impl Db {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         match self.action {
             Action::Copy { from, to, quiet } => copy(&from, &to, quiet),
@@ -58,7 +58,7 @@ impl Db {
     }
 }
 
-/// What was done so far.
+/// The progress so far.
 #[derive(Default)]
 struct Done {
     copied: usize,
@@ -104,7 +104,7 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
 }
 
 impl Done {
-    /// Counts it, and says what a user must know of it.
+    /// Counts a run, and returns anything that a user must know about it.
     fn count(&mut self, one: Transferred, quiet: bool) -> Option<String> {
         match one {
             Transferred::Copied { from, to } => {

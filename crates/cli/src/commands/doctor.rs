@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual doctor`: what stands in the way of real-time work on this machine?
+//! `punctual doctor`: finds what stands in the way of real-time work on this machine.
 
 mod trials;
 
@@ -34,7 +34,7 @@ Exit status:
   2    a wrong request
   3    where Ctrl-C has ended --measure";
 
-/// So many things to do first.
+/// The number of first remedies that are shown.
 const STEPS: usize = 3;
 
 /// Tell what stands in the way of real-time work on a machine, and what to do
@@ -73,7 +73,7 @@ pub struct Doctor {
 }
 
 impl Doctor {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         self.check()?;
         output::check_file(self.report.as_deref())?;
@@ -126,7 +126,7 @@ impl Doctor {
         })
     }
 
-    /// What was tried in virtual time; `None` where Ctrl-C has ended it.
+    /// The results of trials in virtual time; `None` if Ctrl-C has ended it.
     fn trials(&self, diagnosis: &Diagnosis) -> Result<Option<Vec<Tried>>> {
         // Whether it has PREEMPT_RT is asked also where that was not to be looked at.
         let machine = Machine::new(&self.root);
@@ -138,7 +138,7 @@ impl Doctor {
         self.trials.run(diagnosis, is_rt)
     }
 
-    /// What is misspelt would be taken for looked at.
+    /// Refuses misspelt names of checks, which would otherwise seem to have been run.
     fn check(&self) -> Result<()> {
         let known: Vec<&str> = ALL.into_iter().flatten().map(|check| check.id).collect();
         for name in self.only.iter().chain(&self.skip) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual explain`: why was this sample late?
+//! `punctual explain`: finds why a sample was late.
 
 mod elsewhere;
 
@@ -100,7 +100,7 @@ pub struct Explain {
 }
 
 impl Explain {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         if elsewhere::is_file(&self.run) {
             return self.elsewhere();
@@ -142,7 +142,7 @@ impl Explain {
         })
     }
 
-    /// What a trace from elsewhere tells.
+    /// Explains a trace from elsewhere.
     fn elsewhere(&self) -> Result<ExitStatus> {
         let of_runs = [
             ("--compare", self.compare.is_some()),
@@ -234,7 +234,7 @@ impl Explain {
     }
 }
 
-/// What the kernel's own tracer has caught, or how that is done.
+/// Explains the captures of the kernel's own tracer, or says how to get some.
 fn captured(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>> {
     let has_caught = run.recordings.iter().any(|one| !one.captures.is_empty());
     if has_caught {
@@ -254,7 +254,7 @@ fn captured(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>> {
     Err(UsageError(format!("nothing was caught in {id}: {why}")).into())
 }
 
-/// Keeps the story beside its run, for whoever looks at that.
+/// Stores the story beside its run, for later readers.
 fn keep(store: &Store, run: &Run, explained: &[Explained], other: Option<Other<'_>>) {
     if other.is_some() || explained.iter().all(|one| one.breakdown.is_err()) {
         return;
@@ -270,7 +270,7 @@ fn keep(store: &Store, run: &Run, explained: &[Explained], other: Option<Other<'
     }
 }
 
-/// What could be told of all samples, of some, or of none.
+/// The exit status: all samples were explained, some, or none.
 fn status(explained: &[Explained]) -> ExitStatus {
     if explained
         .iter()

@@ -55,7 +55,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Does it. The file is there as a whole or not at all.
+    /// Runs the command. The file is written as a whole or not at all.
     pub fn run(self) -> Result<ExitStatus> {
         output::check_file(Some(&self.output))?;
         let store = self.store.open()?;
@@ -99,7 +99,7 @@ impl Export {
     }
 }
 
-/// Writes runs to a file, which is there as a whole or not at all; returns its size in bytes.
+/// Writes runs to a file, as a whole or not at all; returns its size in bytes.
 pub fn write(
     path: &Path,
     runs: impl Iterator<Item = Result<Run>>,
@@ -130,11 +130,11 @@ pub fn write(
     Ok(size)
 }
 
-/// What the name of a file ends with that is not whole yet.
+/// The end of the name of an incomplete file.
 const PARTIAL: &str = ".punctual-partial";
 
-/// A file beside `path` that becomes it. What a killed export has left there is removed first:
-/// one that lives has its file locked.
+/// A file beside `path` that becomes it. Leftovers of killed exports are removed first: a live
+/// export holds a lock on its file.
 fn partial(directory: &Path, path: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let begin = format!(".{name}.");
@@ -159,12 +159,12 @@ fn lock(file: &File) -> io::Result<()> {
     Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// The suites that runs were asked for, by the words that asked.
+/// The suites that runs were asked for, by the words of the request.
 #[derive(Default)]
 struct Suites(HashMap<Vec<String>, Option<Suite>>);
 
 impl Suites {
-    /// The suite of a run, if it is still what was measured then.
+    /// The suite of a run, if it is still the one that was measured.
     fn as_measured(&mut self, run: &Run) -> Option<&Suite> {
         let words = &run.request.what;
         let found = self.0.entry(words.clone()).or_insert_with(|| {
@@ -180,7 +180,7 @@ impl Suites {
     }
 }
 
-/// Whether a run measured this suite: its steps, and its loads as they are now.
+/// Returns true if a run measured this suite: its steps, and its loads as they are now.
 fn is_measured(suite: &Suite, run: &Run) -> bool {
     let Ok(plan) = toml::from_str::<Plan>(&run.plan) else {
         return false;

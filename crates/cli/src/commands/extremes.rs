@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual extremes`: what a longer measurement would find.
+//! `punctual extremes`: predicts the result of a longer measurement.
 
 use anyhow::Result;
 use clap::Args;
@@ -34,7 +34,7 @@ pub struct Extremes {
 }
 
 impl Extremes {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
         let all = extremes(&runs);

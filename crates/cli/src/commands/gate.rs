@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual gate`: did it get worse than its baseline?
+//! `punctual gate`: finds whether runs got worse than their baseline.
 
 mod further;
 mod own_plan;
@@ -95,14 +95,14 @@ pub struct Gate {
     measure: MeasureArgs,
 }
 
-/// Runs of both sides, as they come.
+/// Runs of both sides, as they arrive.
 struct Runs {
     there: Vec<Run>,
     here: Vec<Run>,
 }
 
 impl Gate {
-    /// Does it.
+    /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
         let told = self.tell();
         self.forms.ended(told)
@@ -142,8 +142,8 @@ impl Gate {
         Ok((status, result))
     }
 
-    /// What is measured: what is named, or what the baseline measured; on a guest like the
-    /// baseline's, as far as no option says otherwise.
+    /// The suite to measure: what is named, or what the baseline measured. It runs on a guest like
+    /// the baseline's, except where an option says otherwise.
     fn suite(&mut self, there: &[Run], guest: Option<Guest>) -> Result<Suite> {
         let first = &there[0];
         if self.what.stray_load() {
@@ -181,7 +181,7 @@ impl Gate {
         asked.unwrap_or_else(|| punctual_runner::gate::seeds(there))
     }
 
-    /// What cannot be compared is refused before it is measured.
+    /// Refuses, before measuring, a plan that cannot be compared.
     fn check_plan(&self, suite: &Suite, there: &Run, seeds: &[u64]) -> Result<()> {
         let plan = self.measure.plans_of(suite, &seeds[..1])?;
         let different = if there.suite == suite.name {
@@ -202,7 +202,7 @@ impl Gate {
         }
     }
 
-    /// What is measured in another kind of time is refused before it is measured, too.
+    /// Refuses, before measuring, a measurement in another kind of time.
     fn check_machine(
         &self,
         prepared: &Prepared<'_>,
@@ -219,8 +219,8 @@ impl Gate {
         }
     }
 
-    /// Measures and looks, until it is decided or the budget is spent; `None` where Ctrl-C
-    /// came before anything could be told.
+    /// Measures and looks, until it is decided or the budget is spent; `None` if Ctrl-C came before
+    /// there was any result.
     fn judged(
         &self,
         suite: &Suite,
@@ -257,8 +257,7 @@ impl Gate {
         Ok(Some(gate))
     }
 
-    /// Measures one seed, and the others where that does not settle it; `None` where Ctrl-C
-    /// has ended it.
+    /// Measures one seed, and the others if that does not settle it; `None` if Ctrl-C has ended it.
     fn fill(
         &self,
         suite: &Suite,
@@ -285,7 +284,7 @@ impl Gate {
         Ok(Some(()))
     }
 
-    /// Measures these seeds; `None` where Ctrl-C has ended it.
+    /// Measures these seeds; `None` if Ctrl-C has ended it.
     fn measured(
         &self,
         suite: &Suite,
@@ -304,8 +303,8 @@ impl Gate {
         Ok(sides(subjects, &runs.there, &runs.here, &baseline)?)
     }
 
-    /// Takes what is known of their arrivals to the runs of all sides that differ, be it in their
-    /// machines only; what is asked for is watched. Whether Ctrl-C did not come.
+    /// Adds the known arrivals to the runs of all sides that differ, even if only in their
+    /// machines; those that are asked for are watched. Returns false if Ctrl-C came.
     fn watch(&self, prepared: &Prepared<'_>, subjects: &[String], runs: &mut Runs) -> Result<bool> {
         let sides = self.sides(subjects, runs)?;
         let open = sides.iter().filter(|side| {
@@ -320,7 +319,7 @@ impl Gate {
         self.watch.attach(prepared.store(), all, at_once, is_quiet)
     }
 
-    /// Looks at all runs that there are, at this share of the level.
+    /// Looks at all runs so far, at this share of the level.
     fn look(&self, suite: &Suite, subjects: &[String], runs: &Runs, share: f64) -> Result<Verdict> {
         let sides = self.sides(subjects, runs)?;
         let changed = sides
@@ -346,7 +345,7 @@ impl Gate {
         })
     }
 
-    /// The command that goes on where this one ends.
+    /// The command that continues where this one ends.
     fn decide(&self) -> Option<String> {
         if !self.measure.is_virtual() {
             return None;
@@ -354,7 +353,7 @@ impl Gate {
         Some(within(further_minutes(self.budget), &["--budget"]))
     }
 
-    /// Explains, of each subject that got worse or may have, the sample that stands for it.
+    /// Explains the representative sample of each subject that got worse or may have.
     fn explain(
         &self,
         gate: &mut Verdict,
@@ -426,7 +425,7 @@ mod tests {
         gate: Gate,
     }
 
-    /// A run of the probe timer, as its request has it, on a guest of two CPUs.
+    /// A run of the probe timer on a guest of two CPUs, with its request.
     fn run(seed: u64, memory_mib: u32) -> Run {
         let machine = MachineRecord::Virtual(VirtualMachine {
             memory_mib,
@@ -450,7 +449,7 @@ mod tests {
         .unwrap()
     }
 
-    /// What `punctual gate --baseline r1` with these words measures.
+    /// The suite that `punctual gate --baseline r1` measures with these words.
     fn suite(words: &[&str]) -> Result<(Gate, Suite)> {
         let words = [&["gate", "--baseline", "r1"], words].concat();
         let mut gate = Words::parse_from(words).gate;

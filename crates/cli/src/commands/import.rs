@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual import`: what other programs have measured, and runs of other stores.
+//! `punctual import`: measurements of other programs, and runs of other stores.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -66,7 +66,7 @@ pub struct Import {
 }
 
 impl Import {
-    /// Does it: all files are read before the first is stored.
+    /// Runs the command: all files are read before the first is stored.
     pub fn run(self) -> Result<ExitStatus> {
         let told = Told {
             subject: self.subject.clone(),
@@ -135,7 +135,7 @@ impl Import {
         Ok(ExitStatus::Done)
     }
 
-    /// One name is of one machine.
+    /// Checks that one name belongs to one machine only.
     fn check_machines(&self, runs: &[(&PathBuf, Run)]) -> Result<(), UsageError> {
         let Some(subject) = &self.subject else {
             return Ok(());
@@ -157,7 +157,7 @@ impl Import {
         }
     }
 
-    /// What a file of runs says itself cannot be told otherwise.
+    /// Refuses options that would contradict what a file of runs says itself.
     fn check_options(&self, exports: &[&PathBuf]) -> Result<(), UsageError> {
         let is_told = self.subject.is_some()
             || self.load.is_some()
@@ -179,8 +179,8 @@ fn parse_interval(text: &str) -> Result<Nanos, String> {
     parse_duration(text).map_err(|_| "expected a time with its unit, such as 200us or 1ms".into())
 }
 
-/// Whether a file is one of `punctual export`, damaged or not. What cannot be read is told when it
-/// is read.
+/// Returns true if a file is one of `punctual export`, damaged or not. Read errors are reported
+/// later, when the file is read.
 fn starts_as_export(path: &Path) -> bool {
     let mut start = [0; 2];
     let is_compressed = File::open(path)
@@ -191,7 +191,7 @@ fn starts_as_export(path: &Path) -> bool {
             .is_ok_and(|file| !matches!(Reader::new(file), Err(ExchangeError::Foreign)))
 }
 
-/// Hands over each run of a file.
+/// Calls `take` with each run of a file.
 fn each_run(path: &Path, take: &mut dyn FnMut(Run) -> Result<()>) -> Result<Vec<Baseline>> {
     let named = || path.display().to_string();
     let mut reader = Reader::new(super::open_named(path)?).with_context(named)?;
@@ -201,8 +201,8 @@ fn each_run(path: &Path, take: &mut dyn FnMut(Run) -> Result<()>) -> Result<Vec<
     Ok(reader.baselines().to_vec())
 }
 
-/// Gives the baselines of a file their names here, unless such a name is that of other runs.
-/// `ids` are the runs by their ids in the file, with those here.
+/// Gives the baselines of a file their names here, unless such a name belongs to other runs. `ids`
+/// maps the runs' ids in the file to those here.
 fn name_baselines(
     store: &Store,
     baselines: &[Baseline],
@@ -230,8 +230,8 @@ fn name_baselines(
     Ok(())
 }
 
-/// The runs of a file of `punctual export`, by their ids here: what the store has not is
-/// stored, and nothing is said.
+/// The runs of a file of `punctual export`, by their ids here. Runs that the store lacks are
+/// stored, and nothing is printed.
 pub fn of_file(store: &Store, path: &Path) -> Result<Vec<String>> {
     if !starts_as_export(path) {
         let expected = "expected a baseline, a run, or a file of `punctual export`";
@@ -246,7 +246,7 @@ pub fn of_file(store: &Store, path: &Path) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Stores the runs of a file that the store has not.
+/// Stores the runs of a file that the store lacks.
 fn add_runs(store: &Store, path: &Path) -> Result<()> {
     let (mut new, mut known) = (0_u64, 0_u64);
     let shown = path.display();

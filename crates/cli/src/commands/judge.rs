@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual judge`: runs against limits.
+//! `punctual judge`: judges runs by limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Does it.
+    /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
         let is_ready = self.build();
         if !self.git_bisect {
@@ -148,7 +148,7 @@ impl Judge {
         })
     }
 
-    /// Judges, where all is ready for it.
+    /// Judges, if everything is ready.
     fn tell(&self, is_ready: Result<bool>) -> Result<(ExitStatus, Option<Ksft>)> {
         if !is_ready? {
             return Ok((ExitStatus::Incomplete, None));
@@ -162,7 +162,7 @@ impl Judge {
         Ok((status, result))
     }
 
-    /// Builds the kernel that is to be judged, where that is asked for; whether all is ready.
+    /// Builds the kernel to be judged, if that is asked for; returns true if everything is ready.
     fn build(&mut self) -> Result<bool> {
         let args = self.build_args.clone();
         let Some(source) = self.build.clone() else {
@@ -197,7 +197,7 @@ impl Judge {
         Ok(true)
     }
 
-    /// Measures, judges and shows it.
+    /// Measures, judges and shows the result.
     fn judge(&self) -> Result<(Fitness, Option<Ksft>)> {
         self.forms.check()?;
         let is_of_runs = !self.what.is_empty() && self.what.iter().all(|word| is_run(word));
@@ -255,7 +255,7 @@ impl Judge {
         Ok((judgement.fitness(), result))
     }
 
-    /// Measures a suite, and judges what came.
+    /// Measures a suite, and judges its runs.
     fn measured(&self, suite: Option<&str>) -> Result<(Judgement, Vec<Run>)> {
         let limits = match (suite, &self.limits) {
             (None, None) => {
@@ -286,8 +286,8 @@ impl Judge {
         Ok((judged(&limits, &runs, &baselines)?, runs))
     }
 
-    /// The commands that go on where this one ends: until all is decided, or, of runs that there
-    /// are, as many more as decide it at best.
+    /// The commands that continue where this one ends: until everything is decided, or for existing
+    /// runs as many more as decide it at best.
     fn decide(&self, judgement: &Judgement, runs: &[Run], is_of_runs: bool) -> Vec<String> {
         if !judgement.needs_runs() {
             return Vec::new();
@@ -376,7 +376,7 @@ pub fn limits_of(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
     })
 }
 
-/// Those of a file, or of the suite that has measured runs: a probe by itself, a program and
+/// The limits of a file, or of the suite that has measured runs: a probe by itself, a program and
 /// other programs have none.
 fn limits_of_runs(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
     if file.is_none() && suites::find(suite).is_err() {
@@ -386,7 +386,7 @@ fn limits_of_runs(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
     limits_of(file, suite)
 }
 
-/// Which runs are their own baseline.
+/// Names the runs that are their own baseline.
 fn of_itself(runs: &[Run], baselines: &Baselines) -> Option<String> {
     let own: BTreeSet<&str> = baselines.values().flatten().map(|run| &*run.id).collect();
     let both = runs.iter().filter(|run| own.contains(&*run.id));
@@ -403,7 +403,7 @@ fn of_itself(runs: &[Run], baselines: &Baselines) -> Option<String> {
     }
 }
 
-/// Judges runs that may be compared with their baselines.
+/// Judges runs if they may be compared with their baselines.
 pub fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<Judgement> {
     for baseline in baselines.values() {
         let first = runs.iter().take(1).chain(baseline).cloned();
@@ -417,7 +417,7 @@ pub fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<J
     Ok(judgement)
 }
 
-/// A line for each load that only has the name of one that comes with Punctual.
+/// A line for each load that merely has the same name as one that comes with Punctual.
 fn of_namesakes(runs: &[Run]) -> Result<Vec<String>> {
     let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for run in runs {
@@ -436,7 +436,7 @@ fn of_namesakes(runs: &[Run]) -> Result<Vec<String>> {
     Ok(told.collect())
 }
 
-/// As many runs as each limit needs at least.
+/// The number of runs that satisfies each limit's minimum.
 fn seeds_for(limits: &[Limit]) -> usize {
     let needed = |limit: &Limit| limit.runs.unwrap_or(0).max(runs_for_typical(limit.level()));
     limits.iter().map(needed).max().unwrap_or(1)

@@ -154,7 +154,7 @@ enum Action {
 }
 
 impl Kernel {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let say = &mut |message: &str| say!("{message}");
         match self.action {
@@ -222,7 +222,7 @@ impl Kernel {
     }
 }
 
-/// Says what came of a build.
+/// Prints the result of a build.
 fn tell(built: &Built) {
     let (kernel, before) = (&built.kernel, if built.was_there { " already" } else { "" });
     let (id, release) = (&kernel.id, &kernel.release);
@@ -251,7 +251,7 @@ fn built_json(built: &Built) -> Value {
     })
 }
 
-/// A line for each: `debian-6.12-rt@6.12.43-1~bpo12+1  106 MB  cached`.
+/// A line for each release: `debian-6.12-rt@6.12.43-1~bpo12+1  106 MB  cached`.
 fn releases_text(releases: &[Release]) -> String {
     let width = releases.iter().map(|one| one.id.len()).max().unwrap_or(0);
     let line = |one: &Release| {
@@ -262,7 +262,7 @@ fn releases_text(releases: &[Release]) -> String {
     releases.iter().map(line).collect()
 }
 
-/// A line for each: `linux-debian-6.12-rt@6.13-rc1  v6.13-rc1  in the cache`.
+/// A line for each tag: `linux-debian-6.12-rt@6.13-rc1  v6.13-rc1  in the cache`.
 fn tagged_text(tags: &[Tagged]) -> String {
     let width = tags.iter().map(|one| one.id.len()).max().unwrap_or(0);
     let line = |one: &Tagged| {

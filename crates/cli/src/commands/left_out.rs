@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands that this build has no code for: `./demo` builds what measures, `./build` builds all.
+//! Commands without code in this build: `./demo` builds those that measure, `./build` builds all.
 
 use std::ffi::OsString;
 use std::iter;
@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::{ExitStatus, UsageError};
 
-/// A command of this name, which says where it is to be had.
+/// Defines a command of this name, which only says how to get it.
 macro_rules! left_out {
     ($command:ident, $name:literal, $feature:literal, $about:literal) => {
         #[cfg(not(feature = $feature))]
@@ -51,7 +51,7 @@ left_out!(
     "Print the manual page: not in this build, which `./build` completes"
 );
 
-/// What is missing, as it was asked for, and how to get it.
+/// The error for a missing command: the words that asked for it, and how to get it.
 fn left_out(name: &str, words: &[OsString]) -> anyhow::Error {
     let words = words.iter().map(|word| word.to_string_lossy());
     let asked: Vec<_> = iter::once(name.into()).chain(words).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual list`: what there is to be measured, and with what.
+//! `punctual list`: the probes, loads, suites and kernels to measure with.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -42,7 +42,7 @@ impl List {
         Self { what, json }
     }
 
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let (kind, rows) = match self.what {
             What::Probes => ("probes", probes()),
@@ -65,7 +65,7 @@ impl List {
 /// A thing that can be named on a command line or in a suite.
 struct Row {
     name: String,
-    /// Whether it is at hand, where that is not certain.
+    /// The availability, if it is not certain.
     state: Option<State>,
     summary: String,
 }
@@ -137,7 +137,7 @@ fn checks() -> Vec<Row> {
     all.map(|check| Row::new(check.id, check.wanted)).collect()
 }
 
-/// The kernels, each with its release where it is in the cache.
+/// The kernels, each with its release if it is in the cache.
 fn kernels() -> Result<Vec<Row>> {
     let row = |kernel: punctual_kernels::Listed| Row {
         state: Some(kernel.state),

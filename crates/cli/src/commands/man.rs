@@ -21,7 +21,7 @@ pub struct Man {
 }
 
 impl Man {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
@@ -45,8 +45,8 @@ fn write_all(command: &Command, directory: &Path) -> io::Result<()> {
     below.try_for_each(|command| write_all(command, directory))
 }
 
-/// The page of a command, and its file's name. What `--help` ends with becomes sections of
-/// their own, line by line: `clap_mangen` would fill them as one paragraph.
+/// The page of a command, and its file's name. The final text of `--help` becomes separate
+/// sections, line by line: `clap_mangen` would fill it as one paragraph.
 fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     let end = command.get_after_help().map(ToString::to_string);
     let page = Page::new(command.clone().after_help(None::<&str>));
@@ -56,7 +56,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((page.get_filename(), text))
 }
 
-/// Paragraphs that begin with a heading as sections, the others with those before them.
+/// Turns paragraphs that begin with a heading into sections, and adds the others to those before.
 fn sections(text: &str) -> String {
     let mut roff = String::new();
     for paragraph in text
@@ -84,10 +84,10 @@ fn sections(text: &str) -> String {
     roff
 }
 
-/// A longer one is a sentence with a colon.
+/// The longest heading; a longer one is a sentence with a colon.
 const LONGEST_HEADING: usize = 14;
 
-/// A line of text as groff takes it for one.
+/// A line of text, escaped so that groff takes it as text.
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
     if line.starts_with(['.', '\'']) {

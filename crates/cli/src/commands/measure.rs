@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is measured where and how often: the options that `run` and `judge` share.
+//! The options that `run` and `judge` share: the place of the measurement, and the number of runs.
 
 mod bench;
 mod checks;
@@ -136,8 +136,8 @@ pub struct MeasureArgs {
 }
 
 impl MeasureArgs {
-    /// These kernels with each of these boot arguments, on the virtual bench; what the store
-    /// holds of it is taken from there.
+    /// Measures these kernels with each of these boot arguments on the virtual bench. Runs that the
+    /// store holds already are taken from there.
     pub fn of_subjects(
         kernel: Vec<String>,
         boot: Vec<String>,
@@ -175,39 +175,39 @@ impl MeasureArgs {
         }
     }
 
-    /// Whether there is somebody to watch, and a terminal to watch on.
+    /// Returns true if the live view is wanted, and standard error is a terminal.
     fn live(&self) -> bool {
         self.live && io::stderr().is_terminal()
     }
 
-    /// Judges these kernels, and takes what the store holds of them.
+    /// Judges these kernels, and takes the runs that the store holds of them.
     pub fn take(&mut self, kernels: Vec<String>) {
         self.kernel = kernels;
         self.resume = true;
     }
 
-    /// Measures as a run was measured, which says how much and how.
+    /// Measures as a run was measured: takes its options, and its past unless one is given.
     pub fn take_plan_of(&mut self, run: &Run, plan: &Plan) {
         self.past = self.past.or(plan.past);
         self.asked_before.clone_from(&run.request.options);
     }
 
-    /// Measures on a guest like this one, as far as no option says otherwise.
+    /// Measures on a guest like this one, except where an option says otherwise.
     pub fn take_guest(&mut self, guest: Guest) {
         self.guest = Some(guest);
     }
 
-    /// Whether no subject is named.
+    /// Returns true if no subject is named.
     pub fn is_of_all_subjects(&self) -> bool {
         self.kernel.is_empty() && self.subject.is_empty()
     }
 
-    /// Whether it is in virtual time.
+    /// Returns true if the measurement is in virtual time.
     pub fn is_virtual(&self) -> bool {
         self.bench == Bench::Virtual
     }
 
-    /// The one kernel that was named, with the boot arguments that are given to it.
+    /// Takes the one kernel that was named, with the boot arguments that are given to it.
     pub fn take_base(&mut self) -> Result<(String, String)> {
         let is_other = !self.subject.is_empty() || self.bench != Bench::Virtual;
         let (kernel, boot) = match (self.kernel.as_slice(), self.boot.as_slice()) {
@@ -230,13 +230,12 @@ impl MeasureArgs {
         self.boot.retain(|boot| !boot.is_empty());
     }
 
-    /// What is wrong with the kernels and boot arguments that are named, before anything is
-    /// fetched.
+    /// Checks the kernels and boot arguments that are named, before anything is fetched.
     pub fn check_subjects(&self, suite: &Suite) -> Result<()> {
         self.subjects(suite).map(|_| ())
     }
 
-    /// The place of a kernel among those that were named.
+    /// The position of a kernel among those that were named.
     pub fn place_of(&self, kernel: &str) -> Option<usize> {
         self.kernel.iter().position(|own| own == kernel)
     }
@@ -256,7 +255,7 @@ impl MeasureArgs {
         Ok(subjects)
     }
 
-    /// What is measured, on the bench that is chosen.
+    /// The suite to measure, on the chosen bench.
     pub fn suite(&self, what: &WhatArgs) -> Result<Suite> {
         match self.bench {
             Bench::Virtual => what.suite_on_guest(),
@@ -264,7 +263,7 @@ impl MeasureArgs {
         }
     }
 
-    /// A suite on the CPUs that are asked for, on the bench that is chosen.
+    /// A suite on the CPUs that are asked for, on the chosen bench.
     pub fn placed(&self, what: &WhatArgs, suite: Suite) -> Result<Suite> {
         match self.bench {
             Bench::Virtual => what.on_guest(suite),
@@ -272,8 +271,8 @@ impl MeasureArgs {
         }
     }
 
-    /// The first option that says what is to be measured, where there is one: runs that there are
-    /// do not become others by it.
+    /// The first option, if there is one, that says what is to be measured: it does not change runs
+    /// that exist already.
     pub fn first_demand(&self) -> Option<&'static str> {
         let is_scaled = !self.scale.words().is_empty();
         let all = [
@@ -308,7 +307,7 @@ impl MeasureArgs {
             .map(|(option, _)| option)
     }
 
-    /// The seeds that are named, if any are.
+    /// The seeds that are named, if any.
     pub fn seeds_asked_for(&self) -> Option<Vec<u64>> {
         let one = || self.seed.map(|seed| vec![seed]);
         self.seeds
@@ -317,7 +316,7 @@ impl MeasureArgs {
             .or_else(one)
     }
 
-    /// Whether all seeds are named.
+    /// Returns true if all seeds are named.
     pub fn has_seeds(&self) -> bool {
         self.seeds.is_some()
     }
@@ -335,13 +334,13 @@ impl MeasureArgs {
     }
 }
 
-/// How many guests run at a time: as many as asked for, else one on each CPU.
+/// The number of guests that run at a time: as many as asked for, else one on each CPU.
 pub fn side_by_side(jobs: Option<NonZeroUsize>) -> Result<usize> {
     let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
     Ok(jobs.unwrap_or(cpus).get())
 }
 
-/// Whether an error is of one kernel, so that others may be judged nevertheless.
+/// Returns true if an error concerns one kernel only, so that others may be judged nevertheless.
 pub fn is_of_kernel(error: &anyhow::Error) -> bool {
     use punctual_runner::Error;
     let is_own = |error: &Error| matches!(error, Error::Kernel(_) | Error::Module(_));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual metal`: claims of virtual time, held against a real machine.
+//! `punctual metal`: claims of virtual time, checked on a real machine.
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -55,7 +55,7 @@ pub struct Metal {
 }
 
 impl Metal {
-    /// Does it.
+    /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
         self.output.check()?;
         let claims = claims::find(&self.claims)?;
@@ -86,8 +86,8 @@ impl Metal {
         })
     }
 
-    /// Measures the machine as it is booted, as far as the store has no such runs; whether all of
-    /// it was measured.
+    /// Measures the machine as it is booted, unless the store has such runs; returns true if
+    /// everything was measured.
     fn measure(&mut self, claims: &Claims) -> Result<bool> {
         self.measure.check()?;
         self.measure.resume = true;
@@ -112,7 +112,7 @@ impl Metal {
         }
     }
 
-    /// What the store has of the claims' suite, made on real machines.
+    /// The store's runs of the claims' suite on real machines.
     fn runs(&self, suite: &str) -> Result<Vec<Run>> {
         if self.measure.store.is_new()? {
             return Ok(Vec::new());

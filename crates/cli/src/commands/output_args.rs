@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! In which forms a command tells what came of it.
+//! The forms in which a command presents its results.
 
 use std::path::PathBuf;
 
@@ -31,12 +31,12 @@ impl OutputArgs {
         output::check_file(self.report.as_deref())
     }
 
-    /// Whether standard output is for a program.
+    /// Returns true if standard output is for a program.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Prints and writes what is asked for; `rows` is the list in the JSON whose elements are
+    /// Prints and writes what is asked for; `rows` names the list in the JSON whose elements are
     /// the rows of a table.
     pub fn show(
         &self,

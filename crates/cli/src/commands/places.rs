@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of a row, by the words that users have for them.
+//! Finds kernels in a row by the words that users have for them.
 
 use anyhow::Result;
 
 use crate::UsageError;
 
-/// The numbers of the kernels that a word names: by an id, by a version, or by the upstream
-/// part of one. Never none.
+/// The indices of the kernels that a word names: by an id, by a version, or by the upstream part of
+/// one. Never empty.
 pub fn places(ids: &[&str], word: &str, option: &str) -> Result<Vec<usize>> {
     let is_it = |id: &str| {
         let version = id.split_once('@').map(|(_, version)| version);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual published`: what the documents say that the suites repeat.
+//! `punctual published`: the content of the documents that the suites repeat.
 
 use anyhow::Result;
 use clap::Args;
@@ -22,7 +22,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let mut documents = documents::all()?;
         if let Some(suite) = &self.suite {
@@ -45,7 +45,7 @@ impl Published {
     }
 }
 
-/// The document as its file has it, and all numbers of its tables one by one.
+/// The document as in its file, and all numbers of its tables one by one.
 fn as_json(document: &Document) -> Value {
     let mut value = serde_json::to_value(document).expect("a document is plain data");
     value["figures"] = serde_json::to_value(figures(document)).expect("figures are plain data");

@@ -19,7 +19,7 @@ pub struct Remove {
 }
 
 impl Remove {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let store = self.store.open()?;
         for name in &self.runs {

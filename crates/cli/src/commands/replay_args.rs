@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that are repeated, watched: what `explain` and `survey` have in common.
+//! Repeats runs while watching them: options that `explain` and `survey` share.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -58,12 +58,12 @@ pub struct ReplayArgs {
 }
 
 impl ReplayArgs {
-    /// Whether it is said how a run is repeated.
+    /// Returns true if an option says how a run is repeated.
     pub fn is_given(&self) -> bool {
         self.cold || self.plugin.is_some()
     }
 
-    /// From the cache, with progress or without.
+    /// Repeats from the cache, with progress or without.
     pub fn quiet(quiet: bool) -> Self {
         Self {
             quiet,
@@ -71,8 +71,7 @@ impl ReplayArgs {
         }
     }
 
-    /// Repeats a run, and tells what stood in the way of these samples. `None` where Ctrl-C
-    /// has ended it.
+    /// Repeats a run, and explains the delays of these samples. `None` if Ctrl-C has ended it.
     pub fn explain(
         &self,
         run: &Run,
@@ -85,8 +84,8 @@ impl ReplayArgs {
         self.repeat(run, last, body)
     }
 
-    /// The stories of these samples, each of a measurement and with its number, in their order;
-    /// a run is repeated once for all of them. `None` where Ctrl-C has ended it.
+    /// The stories of these samples, each given by measurement and number, in their order; the run
+    /// is repeated once for all of them. `None` if Ctrl-C has ended it.
     pub fn stories(
         &self,
         run: &Run,
@@ -114,8 +113,8 @@ impl ReplayArgs {
         Some(stories.collect())
     }
 
-    /// Why the samples were late that broke limits, of `at_most` limits: each run that has such
-    /// is repeated once.
+    /// The reasons why the samples that broke limits were late, for `at_most` limits: each run with
+    /// such samples is repeated once.
     pub fn broken(&self, judgement: &Judgement, runs: &[Run], at_most: usize) -> Result<Stories> {
         let cancel = interrupt::flag()?;
         let broken = judgement.answers.iter().enumerate();
@@ -150,13 +149,13 @@ impl ReplayArgs {
         Ok(stories)
     }
 
-    /// The samples of both sides, explained; `None` where there is none, or Ctrl-C has ended
-    /// it. `row` is the number under which they are asked for.
+    /// The samples of both sides, explained; `None` if there are none, or Ctrl-C has ended it.
+    /// `row` is the number under which they are asked for.
     pub fn why(&self, row: usize, asked: &Asked, runs: &[Run], cancel: &AtomicBool) -> Option<Why> {
         self.why_of(row, asked, &runs.iter().collect::<Vec<_>>(), cancel)
     }
 
-    /// The same of runs that are elsewhere.
+    /// Like [`Self::why`], for runs that are stored elsewhere.
     pub fn why_of(
         &self,
         row: usize,
@@ -205,8 +204,8 @@ impl ReplayArgs {
         Ok((place, machine))
     }
 
-    /// Repeats the steps of a run up to this one, all where none is given, by what `body`
-    /// does. `None` where Ctrl-C has ended it, of which is told how far it was.
+    /// Repeats the steps of a run up to this one, or all if none is given, by calling `body`.
+    /// `None` if Ctrl-C has ended it, after which the progress is reported.
     pub fn repeat<T>(
         &self,
         run: &Run,

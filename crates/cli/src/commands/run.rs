@@ -74,7 +74,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Does it.
+    /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
         self.measure.tracing = self.trace.tracing();
         self.measure.check()?;
@@ -140,7 +140,7 @@ impl Run {
     }
 }
 
-/// Says how the lines of a program's faults are told.
+/// Prints how to get the source lines of a program's faults.
 fn tell_of_faults(runs: &[Measured]) {
     let has_some = |run: &&Measured| {
         let mut recordings = run.recordings.iter();
@@ -152,7 +152,8 @@ fn tell_of_faults(runs: &[Measured]) {
     }
 }
 
-/// Says which programs did not go on to the end of their step, and why; whether there were any.
+/// Prints the programs that did not reach the end of their step, and why; returns true if there
+/// were any.
 fn tell_of_cut_short(runs: &[Measured]) -> bool {
     let mut told: Vec<String> = Vec::new();
     for run in runs.iter().filter(|run| run.state == State::Finished) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual runs`: what has been measured so far.
+//! `punctual runs`: the measurements so far.
 
 use std::str::FromStr as _;
 
@@ -68,7 +68,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         // That nothing was measured yet is no mistake here, as long as no store is named.
         let runs = if self.store.is_new()? {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which samples of a run are meant.
+//! Options that choose samples of a run.
 
 use clap::Args;
 use punctual_runner::loads;
@@ -20,12 +20,12 @@ pub struct SampleArgs {
 }
 
 impl SampleArgs {
-    /// Whether anything is named.
+    /// Returns true if anything is named.
     pub fn is_given(&self) -> bool {
         self.probe.is_some() || self.load.is_some() || self.variant.is_some()
     }
 
-    /// Of those the one with this number, or so many of the worst.
+    /// The chosen samples: the one with this number, or the `worst` worst.
     pub fn wanted(&self, sample: Option<u64>, worst: usize) -> Wanted {
         Wanted {
             probe: self.probe.clone(),

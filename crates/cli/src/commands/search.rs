@@ -49,13 +49,13 @@ What is found is in the directory of --into; the same command goes on there.
 Exit status: 0 told; 3 Ctrl-C has ended it, or a guest was lost to a program;
 1 an error; 2 a wrong request.";
 
-/// How often is said how far it is.
+/// The interval of progress reports.
 const SAY_EVERY: Duration = Duration::from_secs(30);
-/// How many stressors run in one guest.
+/// The number of stressors in one guest.
 const STRESSORS: usize = 8;
-/// Programs are ended after so many of these, in nanoseconds.
+/// The unit of the time after which programs are ended, in nanoseconds.
 const MILLI: i64 = 1_000_000;
-/// How many stretches of a program are shown.
+/// The number of a program's stretches that are shown.
 const SHOWN: usize = 8;
 
 /// Search for the load that keeps a thread of the highest priority waiting longest
@@ -149,7 +149,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let mut found = Found::new(self.asked()?);
         let grammar = found.grammar().map_err(|why| self.wrong_grammar(&why))?;
@@ -196,7 +196,7 @@ impl Search {
         self.search(&mut found, &guests, &directory, cancel)
     }
 
-    /// Each program in C.
+    /// Prints each program in C.
     fn print_c(&self, grammar: &Grammar) -> Result<ExitStatus> {
         for text in &self.program {
             let program = grammar.program(text).map_err(UsageError)?;
@@ -241,7 +241,7 @@ impl Search {
         self.into.clone().unwrap_or_else(own)
     }
 
-    /// Takes what the searches of `--from` have found.
+    /// Takes over the findings of the searches in `--from`.
     fn take_over(&self, found: &mut Found) -> Result<()> {
         for directory in &self.from {
             let place = directory.display();
@@ -326,7 +326,7 @@ impl Search {
         }
     }
 
-    /// Runs all of these, and tells what they show.
+    /// Runs all these candidates, and reports what they show.
     fn try_all(
         &self,
         guests: &Guests,
@@ -443,8 +443,7 @@ impl Search {
         Ok(ExitStatus::Done)
     }
 
-    /// What a run beside a program comes to; none where nobody asked for it, or Ctrl-C has ended
-    /// it.
+    /// The result of a run beside a program; `None` if nobody asked for it, or Ctrl-C has ended it.
     fn confirmed(&self, asked: &Asked, program: &str) -> Result<Option<Confirmed>> {
         let confirm = Confirm {
             asked,
@@ -502,7 +501,7 @@ impl Search {
         page.map_or(Ok(()), |path| write(path, &told.page()))
     }
 
-    /// How many candidates are still to be tried; `None` where the time is over, or none is.
+    /// The number of candidates still to be tried; `None` if the time is over, or none is left.
     fn left(&self, found: &Found, begin: Instant) -> Option<u64> {
         let left = self
             .candidates
@@ -543,7 +542,7 @@ fn progress(found: &Found) -> String {
     ))
 }
 
-/// The search that has begun in a directory, if it is the same one; else a new one.
+/// The search that was begun in a directory, if it is the same one; else a new one.
 fn begun(directory: &Path, new: Found) -> Result<Found> {
     match kept(directory)? {
         None => Ok(new),
@@ -576,7 +575,7 @@ fn keep(directory: &Path, found: &Found) -> Result<()> {
     written.with_context(|| path.display().to_string())
 }
 
-/// The stressors of a list; all that stress-ng has, where it is empty.
+/// The stressors of a list; all that stress-ng has if the list is empty.
 fn stressors(list: &str) -> Result<Vec<String>> {
     let missing = "expected stress-ng in the PATH, found none: install it (apt install stress-ng)";
     let output = Command::new("stress-ng").arg("--stressors").output();

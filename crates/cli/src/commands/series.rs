@@ -102,10 +102,10 @@ pub struct Series {
     measure: MeasureArgs,
 }
 
-/// The releases that are measured, and those that cannot be had.
+/// The releases to measure, and those that are not available.
 #[derive(Default)]
 struct Wanted {
-    /// Those of each line in their order.
+    /// The releases of each line in their order.
     ids: Vec<String>,
     left_out: Vec<LeftOut>,
 }
@@ -123,7 +123,7 @@ impl Wanted {
 }
 
 impl Series {
-    /// Does it.
+    /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
         for file in [&self.report, &self.csv, &self.mail, &self.nightly] {
             output::check_file(file.as_deref())?;
@@ -185,7 +185,7 @@ impl Series {
         })
     }
 
-    /// All releases, those of each line in their order; `None` where Ctrl-C has ended a build.
+    /// All releases, those of each line in their order; `None` if Ctrl-C has ended a build.
     fn kernels(&self) -> Result<Option<Wanted>> {
         let mut wanted = Wanted::default();
         if let Some(tagged) = self.tagged.tagged()? {
@@ -219,13 +219,13 @@ impl Series {
         Ok(Some(wanted))
     }
 
-    /// Runs in the order of lines and releases, whoever was ready first.
+    /// Runs in the order of lines and releases, whichever was ready first.
     fn in_order(&self, mut runs: Vec<Run>) -> Vec<Run> {
         runs.sort_by_key(|run| (self.measure.place_of(&run.subject.kernel), run.seed));
         runs
     }
 
-    /// Explains a line's largest changes of those that are asked for; whether Ctrl-C has not ended
+    /// Explains a line's largest changes among those asked for; returns false if Ctrl-C has ended
     /// it.
     fn explain(
         &self,
@@ -245,7 +245,7 @@ impl Series {
         Ok(true)
     }
 
-    /// Prints and writes what is asked for; in a nightly job page and mail only where something
+    /// Prints and writes what is asked for; in a nightly job, page and mail only if something
     /// changed.
     fn show(&self, found: &[Line], news: Option<&News>, runs: &[Run]) -> Result<()> {
         let json = || series_json(found, news);

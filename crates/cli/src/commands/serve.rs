@@ -43,11 +43,11 @@ pub struct Serve {
     store: StoreArgs,
 }
 
-/// A token that is shorter could be guessed.
+/// The shortest token; a shorter one could be guessed.
 const SHORTEST: usize = 16;
 
 impl Serve {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let place = self.store.place()?;
         check_file(&place)?;

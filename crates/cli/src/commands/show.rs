@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual show`: runs again, in any form.
+//! `punctual show`: shows runs again, in any form.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ pub struct Show {
 }
 
 impl Show {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
         output::check_file(self.report.as_deref())?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual survey`: the places of a run that could hurt.
+//! `punctual survey`: the places of a run that could cause delays.
 
 use anyhow::Result;
 use clap::Args;
@@ -39,7 +39,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         self.output.check()?;
         let run = load(&self.store.open()?, &self.run)?;

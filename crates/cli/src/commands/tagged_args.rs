@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tags of a repository of Linux as a line of releases: what `series` and `kernel series`
-//! have in common.
+//! The tags of a Linux repository as a line of releases: options that `series` and `kernel series`
+//! share.
 
 use anyhow::Result;
 use clap::Args;
@@ -36,7 +36,7 @@ pub struct TaggedArgs {
 }
 
 impl TaggedArgs {
-    /// The tags as releases, the oldest first; `None` where no repository is named.
+    /// The tags as releases, the oldest first; `None` if no repository is named.
     pub fn tagged(&self) -> Result<Option<Vec<Tagged>>> {
         let Some(order) = self.order() else {
             // A line's name stands in place of --source, which nothing can require then.
@@ -61,14 +61,14 @@ impl TaggedArgs {
         Ok(Some(build::tagged(&catalog()?, &name, tags)))
     }
 
-    /// What is built of each tag; `None` where no repository is named.
+    /// The order for building each tag; `None` if no repository is named.
     fn order(&self) -> Option<Order> {
         let order = |source: &String| self.build.clone().order(source.clone());
         self.source.as_ref().map(order)
     }
 
-    /// Builds the kernel of a tag, unless it is there: whether it is, or why this tag is none.
-    /// `None` where Ctrl-C has ended it.
+    /// Builds the kernel of a tag, unless it exists. The inner error is the reason why this tag has
+    /// no kernel. `None` if Ctrl-C has ended it.
     pub fn build(&self, one: &Tagged) -> Result<Option<Result<(), BuildError>>> {
         let Some(mut order) = self.order() else {
             return Ok(Some(Ok(())));
@@ -87,7 +87,7 @@ impl TaggedArgs {
         }
     }
 
-    /// Of the releases of a line those that are asked for.
+    /// The requested releases of a line.
     pub fn between<T>(&self, mut all: Vec<T>, id: impl Fn(&T) -> &str) -> Result<Vec<T>> {
         let ids: Vec<&str> = all.iter().map(id).collect();
         let place = |version: &Option<String>, option| {
@@ -105,7 +105,7 @@ impl TaggedArgs {
         Ok(all.split_off(from))
     }
 
-    /// The words that ask for the same kernels; none where no repository is named.
+    /// The words that ask for the same kernels; empty if no repository is named.
     pub fn words(&self) -> Vec<String> {
         let Some(source) = &self.source else {
             return Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options that have the kernel's own tracer run beside the probes.
+//! The options that run the kernel's own tracer beside the probes.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub struct TraceArgs {
 }
 
 impl TraceArgs {
-    /// What is asked for, if anything is.
+    /// The tracing that is asked for, if any.
     pub fn tracing(&self) -> Option<Tracing> {
         let above = self.stop_above.or(self.trace_above);
         (above.is_some() || self.tracer.is_some()).then(|| Tracing {
@@ -52,12 +52,12 @@ impl TraceArgs {
     }
 }
 
-/// What a subject is called beside which a tracer ran: its figures are none of the subject's.
+/// The name of a subject that was traced: its figures are not those of the subject alone.
 pub fn traced_name(name: &str, tracing: Tracing) -> String {
     format!("{name}+{}", tracing.tracer)
 }
 
-/// Says what the tracer has caught, or why there was none.
+/// Prints the captures of the tracer, or the reason why there were none.
 pub fn tell(runs: &[Run]) {
     for run in runs {
         let (mut caught, mut reasons) = (0, BTreeSet::new());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual tracers`: what the kernel's tracers cost, and whether they are right.
+//! `punctual tracers`: the cost of the kernel's tracers, and their correctness.
 
 use std::sync::atomic::AtomicBool;
 
@@ -29,7 +29,7 @@ docs/method/tracers.md has the table, and stories in which a tracer misleads.
 
 Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
-/// How many samples of each run are followed for the cost of each stage.
+/// The number of samples of each run that are followed for the cost of each stage.
 const FOLLOWED: u64 = 25;
 
 /// Tell what the kernel's tracers cost, and how often their story names the same
@@ -66,7 +66,7 @@ pub struct Tracers {
 }
 
 impl Tracers {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let cancel = interrupt::flag()?;
         let tracers = if self.tracer.is_empty() {
@@ -94,7 +94,7 @@ impl Tracers {
         Ok(ExitStatus::Done)
     }
 
-    /// The runs of each kernel with a tracer; `None` where Ctrl-C has ended it.
+    /// The runs of each kernel with a tracer; `None` if Ctrl-C has ended it.
     fn measure(&self, tracer: Option<Tracer>) -> Result<Option<Vec<Run>>> {
         let mut kernels = self.kernel.clone();
         if kernels.is_empty() {
@@ -119,7 +119,7 @@ impl Tracers {
         Ok(Some(results.runs))
     }
 
-    /// A run with what the scope saw of it. `None` where Ctrl-C has ended it.
+    /// A run with the scope's view of it. `None` if Ctrl-C has ended it.
     fn traced(&self, run: Run, tracer: Option<Tracer>, cancel: &AtomicBool) -> Option<Traced> {
         let found = Traced {
             tracer,
@@ -160,7 +160,7 @@ impl Tracers {
     }
 }
 
-/// Why there was no tracer, where one was asked for.
+/// The reason why there was no tracer, if one was asked for.
 fn absent(run: &Run) -> Option<String> {
     let recordings = run.recordings.first();
     match recordings.and_then(|recording| recording.settings.get(TRACER)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual verify`: what others have measured, repeated here.
+//! `punctual verify`: repeats here what others have measured.
 
 mod witnesses;
 
@@ -49,7 +49,7 @@ this machine's files they get those that its suite names.
 Exit status: 0 all are equal; 4 one differs; 5 one cannot be told; 3 Ctrl-C has
 ended it; 1 an error; 2 a wrong request.";
 
-/// How many runs are in memory at a time.
+/// The number of runs in memory at a time.
 const AT_ONCE: usize = 32;
 
 /// Repeat the runs in a file of `punctual export`, and compare their digests
@@ -87,7 +87,7 @@ pub struct Verify {
 }
 
 impl Verify {
-    /// Does it: the whole file is read before anything is repeated.
+    /// Runs the command: the whole file is read before anything is repeated.
     pub fn run(self) -> Result<ExitStatus> {
         if self.witnesses {
             return witnesses::list(&self.file, self.allowed_signers.as_deref(), self.json);
@@ -146,7 +146,7 @@ impl Verify {
         Reader::new(super::open_named(&self.file)?).with_context(named)
     }
 
-    /// Reads the whole file; returns how many of its runs are asked for, and its checksum.
+    /// Reads the whole file; returns the number of requested runs in it, and its checksum.
     fn check(&self) -> Result<(usize, String)> {
         let mut reader = self.reader()?;
         let (mut all, mut wanted) = (Vec::new(), 0);
@@ -174,7 +174,7 @@ impl Verify {
         self.only.is_empty() || self.only.contains(&run.id)
     }
 
-    /// The next runs that are asked for.
+    /// The next requested runs.
     fn batch(&self, reader: &mut Reader<File>) -> Result<Vec<Exported>> {
         let mut batch = Vec::new();
         while batch.len() < AT_ONCE {
@@ -188,7 +188,7 @@ impl Verify {
         Ok(batch)
     }
 
-    /// Repeats runs, as far as that can be done.
+    /// Repeats runs, as far as possible.
     fn repeat(
         &self,
         batch: &[Exported],

@@ -37,7 +37,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Does it. What it delivers is there as a whole or not at all.
+    /// Runs the command. Its result is delivered as a whole or not at all.
     pub fn run(self) -> Result<ExitStatus> {
         let (own, planned) = slurm::task(&self.directory, &self.batch, self.index)?;
         let (subject, seed) = (&planned.subject.name, planned.seed);
@@ -81,12 +81,12 @@ impl Work {
     }
 }
 
-/// When the script of this task began, in seconds since 1970.
+/// The time at which the script of this task began, in seconds since 1970.
 fn begun() -> Option<f64> {
     env::var("PUNCTUAL_BEGUN").ok()?.trim().parse().ok()
 }
 
-/// Shows progress, and notes for how long the guest ran.
+/// Shows progress, and records how long the guest ran.
 struct Watch {
     progress: Progress,
     guest: Mutex<Duration>,
@@ -107,8 +107,8 @@ impl Observer for Watch {
     }
 }
 
-/// The run, made, and for how long its guest ran; it goes through a store of its own that
-/// nobody else sees.
+/// Makes the run; returns it with the time for which its guest ran. It goes through a store of its
+/// own that nobody else sees.
 fn measured(planned: &Run, system: &VirtualSystem) -> Result<(Run, Duration)> {
     let scratch = tempfile::tempdir().context("a temporary directory")?;
     let store = Store::open(&scratch.path().join("runs.db"))?;

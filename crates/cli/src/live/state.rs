@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is shown: each run that goes on, and of its step each thread.
+//! The state that is shown: each run that is under way, and each thread of its step.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,68 +15,68 @@ const PER_OCTAVE: u32 = 16;
 /// Bins in all: up to 2^40 ns, 18 minutes.
 const BINS: usize = (40 * PER_OCTAVE) as usize;
 
-/// How many looks the series has: at five a second, some minutes.
+/// The number of looks that the series keeps: at five a second, some minutes.
 const SERIES: usize = 1_000;
 
-/// All runs, and what is chosen of them.
+/// All runs, and the ones chosen for display.
 #[derive(Default)]
 pub struct State {
-    /// Those that go on.
+    /// The runs that are under way.
     pub runs: Vec<RunState>,
-    /// Which one is shown.
+    /// The index of the run that is shown.
     pub run: usize,
-    /// Which of its threads; all of them where it is none.
+    /// The index of the thread that is shown; `None` for all threads.
     pub thread: Option<usize>,
-    /// What is to be told when it is over.
+    /// Messages to print at the end.
     pub messages: Vec<String>,
-    /// Whether the user wants an end.
+    /// True if the user wants to stop.
     pub is_stopping: bool,
 }
 
-/// A run that goes on.
+/// A run that is under way.
 pub struct RunState {
-    /// Its id.
+    /// The run's id.
     pub id: String,
     /// Subject and seed.
     pub name: String,
-    /// How many steps it has.
+    /// The number of steps.
     pub steps: usize,
-    /// What it does: its step, or what comes before.
+    /// The current activity: its step, or what comes before.
     pub doing: String,
-    /// How far its step is.
+    /// Progress of the step.
     pub progress: Progress,
     /// The step's threads.
     pub threads: Vec<Seen>,
-    /// When the step began.
+    /// The time at which the step began.
     pub begun: Instant,
     /// The number of the step, from 0.
     pub step: u32,
-    /// What was marked, and in which step.
+    /// The marks, each with the number of its step.
     pub marks: Vec<(u32, Mark)>,
     /// The load's workers and their units, step by step.
     loads: Vec<Vec<Worker>>,
 }
 
-/// A worker of a load, as it is shown.
+/// A worker of a load, as displayed.
 #[derive(Clone, Debug)]
 pub struct Worker {
     /// Its command.
     pub command: String,
-    /// The unit of what it does.
+    /// The unit of its work.
     pub unit: String,
 }
 
-/// What was seen of a thread's samples.
+/// The samples seen of a thread.
 #[derive(Clone)]
 pub struct Seen {
     bins: Vec<u64>,
-    /// How many samples are in the bins: a look that comes too late misses some.
+    /// The number of samples in the bins: a look that comes too late misses some.
     pub samples: u64,
-    /// The largest sample of each look, the latest last; `None` where there was none.
+    /// The largest sample of each look, the latest last; `None` if there was none.
     pub series: VecDeque<Option<Nanos>>,
-    /// The latest.
+    /// The latest sample.
     pub last: Option<Nanos>,
-    /// When the largest so far was first seen, from the step's begin.
+    /// The time at which the largest sample so far was first seen, from the beginning of the step.
     pub worst_at: Option<Duration>,
     worst: Option<Nanos>,
 }
@@ -114,7 +114,7 @@ impl Seen {
         }
     }
 
-    /// Adds what was seen of another thread.
+    /// Adds the samples seen of another thread.
     fn add(&mut self, other: &Self) {
         for (own, more) in self.bins.iter_mut().zip(&other.bins) {
             *own += more;
@@ -133,8 +133,7 @@ impl Seen {
         }
     }
 
-    /// The bins from the first to the last that has samples: where each begins, and how many
-    /// it has.
+    /// The bins from the first to the last that has samples: the lower end and the count of each.
     pub fn histogram(&self) -> Vec<(Nanos, u64)> {
         let is_used = |count: &u64| *count > 0;
         let first = self.bins.iter().position(is_used);
@@ -153,13 +152,13 @@ fn bin(sample: Nanos) -> usize {
     (exact as usize).min(BINS - 1)
 }
 
-/// Where a bin begins.
+/// The lower end of a bin.
 fn begin(bin: usize) -> Nanos {
     Nanos((bin as f64 / f64::from(PER_OCTAVE)).exp2().ceil() as i64)
 }
 
 impl State {
-    /// A run begins.
+    /// Adds a run that begins.
     pub fn begin(&mut self, run: &Run, plan: &Plan) {
         self.runs.push(RunState {
             id: run.id.clone(),
@@ -175,14 +174,14 @@ impl State {
         });
     }
 
-    /// Something happens in a run.
+    /// Handles an event of a run.
     pub fn take(&mut self, id: &str, event: &Event) {
         if let Some(run) = self.runs.iter_mut().find(|run| run.id == id) {
             run.take(event);
         }
     }
 
-    /// A run has ended.
+    /// Removes a run that has ended.
     pub fn end(&mut self, run: &Run) {
         self.runs.retain(|own| own.id != run.id);
         self.choose_run(0);
@@ -203,7 +202,7 @@ impl State {
         self.choose(0);
     }
 
-    /// Shows another thread; before the first come all of them.
+    /// Shows another thread; the view of all threads comes before the first.
     pub fn choose(&mut self, by: isize) {
         let count = self.shown().map_or(0, |run| run.threads.len()) as isize;
         let now = self.thread.map_or(0, |thread| thread as isize + 1);
@@ -211,7 +210,7 @@ impl State {
         self.thread = (next as usize).checked_sub(1);
     }
 
-    /// Notes how it stands now.
+    /// Marks the present state.
     pub fn mark(&mut self) {
         let Some(run) = self.runs.get_mut(self.run) else {
             return;
@@ -232,7 +231,7 @@ impl State {
         ));
     }
 
-    /// What was marked in a step of a run.
+    /// The marks in a step of a run.
     pub fn marks(&self, id: &str, step: u32) -> Vec<Mark> {
         let run = self.runs.iter().find(|run| run.id == id);
         let marks = run.into_iter().flat_map(|run| &run.marks);
@@ -256,7 +255,7 @@ fn workers(plan: &Plan, step: &Step) -> Vec<Worker> {
 }
 
 impl RunState {
-    /// The workers of the step's load, with what they have done.
+    /// The workers of the step's load, with the work that they have done.
     pub fn workers(&self) -> impl Iterator<Item = (&Worker, &WorkerProgress)> {
         let workers = self.loads.get(self.step as usize).into_iter().flatten();
         workers.zip(&self.progress.workers)
@@ -291,7 +290,7 @@ impl RunState {
         }
     }
 
-    /// What was seen of one thread, or of all.
+    /// The samples seen of one thread, or of all.
     pub fn seen(&self, thread: Option<usize>) -> Seen {
         if let Some(own) = thread.and_then(|thread| self.threads.get(thread)) {
             return own.clone();

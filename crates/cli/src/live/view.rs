@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How it is drawn: from 80 columns and 24 lines on, and as well as it goes on less.
+//! Draws the state: fully from 80 columns and 24 lines on, and as well as possible on less.
 
 use indicatif::HumanCount;
 use punctual_model::{Nanos, WorkerProgress};
@@ -14,7 +14,7 @@ use super::state::{RunState, Seen, State, Worker};
 const SOFT: Style = Style::new().fg(Color::DarkGray);
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// Draws all of it.
+/// Draws everything.
 pub fn draw(state: &State, frame: &mut Frame) {
     let area = frame.area();
     let Some(run) = state.shown() else {
@@ -42,7 +42,7 @@ pub fn draw(state: &State, frame: &mut Frame) {
     frame.render_widget(keys_line(state), keys);
 }
 
-/// What runs, and how far its step is.
+/// The current activity of the run, and the progress of its step.
 fn gauge<'a>(state: &State, run: &'a RunState) -> Gauge<'a> {
     let which = match state.runs.len() {
         1 => String::new(),
@@ -65,7 +65,7 @@ fn gauge<'a>(state: &State, run: &'a RunState) -> Gauge<'a> {
         .label(label)
 }
 
-/// A line for each worker of the load, as many as there is room for, and one for the rest.
+/// A line for each worker of the load, as many as fit, and one for the rest.
 fn load(run: &RunState, height: u16) -> Vec<Line<'static>> {
     let room = usize::from(height / 8).max(1);
     let mut workers: Vec<_> = run.workers().collect();
@@ -151,7 +151,7 @@ fn row<'a>(name: String, samples: u64, figures: [Option<Nanos>; 4], missed: u64)
     Row::new(cells)
 }
 
-/// How many samples lie where: heights grow with the logarithm, so that one is seen.
+/// Draws the distribution of the samples: heights are logarithmic, so that a single one is visible.
 fn draw_histogram(seen: &Seen, frame: &mut Frame, area: Rect) {
     let bins = seen.histogram();
     let (first, last) = (bins.first(), bins.last());
@@ -189,7 +189,7 @@ fn stretched(values: &[u64], columns: usize) -> Vec<u64> {
         .collect()
 }
 
-/// The largest sample of each look.
+/// Draws the largest sample of each look.
 fn draw_series(seen: &Seen, frame: &mut Frame, area: Rect) {
     let block = Block::new().borders(Borders::ALL);
     let width = usize::from(block.inner(area).width);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long runs may still take.
+//! Estimates the time that runs may still take.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use punctual_agent::probes;
 use punctual_model::Plan;
 use punctual_model::plan::{IDLE, Step};
 
-/// What a step takes at least, whatever it measures: its load settles, and what is counted in
-/// rounds and not in time takes about so long.
+/// The least time for a step, whatever it measures: its load settles, and measurements counted in
+/// rounds and not in time take about this long.
 const STEP: Duration = Duration::from_secs(2);
 
 /// Time on the wall per virtual time: a loaded guest runs all of it, an idle one sleeps.
 const LOADED: f64 = 8.0;
 const SLEEPING: f64 = 0.5;
 
-/// For so long the expectation counts as much as what was seen.
+/// The time for which the expectation counts as much as the observed pace.
 const TRUST: Duration = Duration::from_secs(10);
 
-/// What each step of a plan is expected to take, from what its samples take at least. The
-/// unit is roughly a second on the wall; how long it really is, [`Estimate`] learns.
+/// The expected duration of each step of a plan, from the least time that its samples take. The
+/// unit is roughly a second on the wall; [`Estimate`] learns how long it really is.
 pub fn expected(plan: &Plan, is_virtual: bool) -> Vec<Duration> {
     let of_step = |step: &Step| {
         let measurement = probes::parse(&step.probe, &step.params).ok();
@@ -34,18 +34,18 @@ pub fn expected(plan: &Plan, is_virtual: bool) -> Vec<Duration> {
     plan.steps.iter().map(of_step).collect()
 }
 
-/// What was expected, and what of it is done.
+/// The expected work, and the part that is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
-    /// All that is expected.
+    /// The total expectation.
     pub total: Duration,
-    /// What of it is done.
+    /// The part that is done.
     pub done: Duration,
     side_by_side: usize,
 }
 
 impl Estimate {
-    /// Nothing of `total` is done yet; so many runs go on at a time.
+    /// Begins with nothing of `total` done, and `side_by_side` runs at a time.
     pub fn new(total: Duration, side_by_side: usize) -> Self {
         Self {
             total,
@@ -54,8 +54,8 @@ impl Estimate {
         }
     }
 
-    /// What is left after this time. At first the expectation counts, later what was seen: so
-    /// one step that is quick or slow does not turn everything over.
+    /// The remaining time after `elapsed`. At first the expectation counts, later the observed
+    /// pace, so that one quick or slow step does not upset the estimate.
     pub fn left(&self, elapsed: Duration) -> Duration {
         let trust = TRUST.as_secs_f64();
         let done = self.done.as_secs_f64() + trust;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the steps of a plan are called while they run.
+//! The names of a plan's steps while they run.
 
 use punctual_model::Plan;
 use punctual_model::plan::Step;
 
-/// The probe and load of each step of a plan; where it has several of them, what tells one from
-/// the others: `hackbench / idle (ipc=pipe)`.
+/// The probe and load of each step of a plan. If several steps have the same, the name also has
+/// what tells them apart: `hackbench / idle (ipc=pipe)`.
 pub fn names(plan: &Plan) -> Vec<String> {
     let name = |step: &Step| {
         let differing = differing(step, &plan.steps);
@@ -19,8 +19,8 @@ pub fn names(plan: &Plan) -> Vec<String> {
     plan.steps.iter().map(name).collect()
 }
 
-/// The parameters in which other steps of the same probe and load differ from a step. How many
-/// samples it takes is shown anyway.
+/// The parameters in which a step differs from other steps of the same probe and load. Its number
+/// of samples is shown anyway.
 fn differing(step: &Step, all: &[Step]) -> Vec<String> {
     let alike = |other: &&Step| (&other.probe, &other.load) == (&step.probe, &step.load);
     let differs = |key: &str, value: &toml::Value| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boot arguments that harm, contradict each other, or that nobody takes.
+//! Boot arguments that harm, contradict each other, or are unknown to every kernel.
 
 use punctual_model::Reason;
 use punctual_model::cpus::show_list;
@@ -44,7 +44,7 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-/// Arguments that harm, with the values that do; any, where there are none.
+/// Harmful arguments, with their harmful values; an empty list means any value.
 const HARMFUL: [(&str, &[&str]); 14] = [
     // Each timer interrupt, or each that nobody wanted, polls all handlers.
     ("irqpoll", &[]),
@@ -81,10 +81,10 @@ fn shown((name, value): &(String, String)) -> String {
     }
 }
 
-/// An argument's name and value; any value, where there is none.
+/// An argument's name and value; an empty value means any.
 type Argument = (&'static str, &'static str);
 
-/// Arguments of which both are given for nothing.
+/// Pairs of arguments that are useless together.
 const PAIRS: [(Argument, Argument); 5] = [
     (("nohz", "off"), ("nohz_full", "")),
     (("nowatchdog", ""), ("nmi_watchdog", "1")),
@@ -114,7 +114,7 @@ fn contradicting(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(found.is_empty(), "boot arguments", found))
 }
 
-/// The CPUs of a list behind its flags: `managed_irq,domain,2-3`.
+/// The CPUs of a list that follows its flags: `managed_irq,domain,2-3`.
 fn listed(value: &str) -> Option<Vec<CpuId>> {
     let is_cpu = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
     let list: Vec<&str> = value.split(',').filter(is_cpu).collect();
@@ -123,7 +123,7 @@ fn listed(value: &str) -> Option<Vec<CpuId>> {
     Some(cpus).filter(|cpus| !cpus.is_empty())
 }
 
-/// Lists of CPUs that take away from each other what they give.
+/// Finds lists of CPUs that undo each other.
 fn crossed_lists(machine: &Machine, given: &[(String, String)]) -> Vec<String> {
     let all = |name: &str| {
         let own = given.iter().filter(|(own, _)| own == name);
@@ -159,7 +159,7 @@ fn crossed_lists(machine: &Machine, given: &[(String, String)]) -> Vec<String> {
     found
 }
 
-/// Lists of CPUs that name CPUs which are not there, or all of them.
+/// Finds lists of CPUs that name absent CPUs, or all CPUs.
 fn absent_cpus(machine: &Machine, given: &[(String, String)]) -> Result<Vec<String>, Reason> {
     let lists = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"];
     let lists: Vec<_> = given
@@ -208,7 +208,7 @@ const NOBODYS: [&str; 10] = [
     "nortthrottle",
 ];
 
-/// Arguments of real-time work, to tell those that are misspelt.
+/// Arguments for real-time work, used to recognise misspelt ones.
 const KNOWN: [&str; 37] = [
     "isolcpus",
     "nohz_full",
@@ -269,7 +269,7 @@ fn unknown(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(found.is_empty(), "boot arguments", found))
 }
 
-/// Arguments that only the kernel for x86 takes.
+/// Arguments that only x86 kernels take.
 const X86: [&str; 7] = [
     "tsc",
     "intel_pstate",
@@ -280,8 +280,8 @@ const X86: [&str; 7] = [
     "mce",
 ];
 
-/// Whether a name of six letters or more is a known one with one letter too many, too few or
-/// wrong, or two changed round.
+/// Returns true if a name of six letters or more is a known one with one letter too many, too few
+/// or wrong, or with two letters swapped.
 fn is_misspelt(name: &str, known: &str) -> bool {
     if name.len() < 6 || name == known || KNOWN.contains(&name) || OTHERS.contains(&name) {
         return false;
@@ -298,7 +298,7 @@ fn is_misspelt(name: &str, known: &str) -> bool {
     }
 }
 
-/// Arguments of the kernel that are one letter from others.
+/// Arguments of the kernel that differ by one letter from others.
 const OTHERS: [&str; 2] = ["nosmap", "nosmep"];
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ fn flags(machine: &Machine) -> Result<Option<BTreeSet<String>>, Reason> {
     Ok(flags.map(|flags| flags.split_whitespace().map(str::to_owned).collect()))
 }
 
-/// Whether an x86 CPU says that it is a hypervisor's.
+/// Returns true if an x86 CPU reports that it runs under a hypervisor.
 fn is_guest(machine: &Machine) -> Result<bool, Reason> {
     let flags = flags(machine)?;
     Ok(flags.is_some_and(|flags| flags.contains("hypervisor")))
@@ -182,7 +182,7 @@ fn virtualisation(machine: &Machine) -> Result<Verdict, Reason> {
     ))
 }
 
-/// `MSR_SMI_COUNT` of Intel's CPUs since Nehalem: how many SMIs there were since the reset.
+/// `MSR_SMI_COUNT` of Intel's CPUs since Nehalem: the number of SMIs since the reset.
 const SMI_COUNT: u64 = 0x34;
 
 fn smi(machine: &Machine) -> Result<Verdict, Reason> {
@@ -212,11 +212,11 @@ fn smi(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(count == 0, "SMIs since the reset", count))
 }
 
-/// Firmware makes thousands of SMIs before it boots a kernel. In an hour, in seconds, one in
-/// each second is more than that.
+/// One hour, in seconds. Firmware makes thousands of SMIs before it boots a kernel; one SMI a
+/// second for an hour is more than that.
 const LONG: i64 = 3_600;
 
-/// For how many seconds the kernel has run.
+/// The time since the kernel was booted, in seconds.
 fn uptime(machine: &Machine) -> Result<i64, Reason> {
     let path = "/proc/uptime";
     let text = machine.text(path)?;
@@ -241,11 +241,10 @@ fn governor(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(is_fine, "scaling_governor", governors))
 }
 
-/// What `intel_idle` says of C1; C1E and all deeper ones take longer.
+/// The exit latency that `intel_idle` gives for C1; C1E and all deeper states take longer.
 const C1: Nanos = Nanos::from_micros(2);
 
-/// The longest that an idle state of CPU 0 takes to leave, of those that are not disabled;
-/// `None` where no driver knows any.
+/// The enabled idle state of CPU 0 that takes longest to leave; `None` if no driver knows any.
 fn deepest(machine: &Machine) -> Result<Option<(String, Nanos)>, Reason> {
     let directory = format!("{CPUS}/cpu0/cpuidle");
     if !machine.has(&directory)? {
@@ -279,7 +278,8 @@ fn idle_states(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(latency <= C1, &name, latency))
 }
 
-/// What is asked for is read from the device itself; who asks, from the files that are open.
+/// Reads the requested latency from the device itself, and the programs that request it from the
+/// list of open files.
 fn cpu_dma_latency(machine: &Machine) -> Result<Verdict, Reason> {
     match deepest(machine)? {
         None => return Ok(Verdict::Moot(ONLY_HALT.into())),
@@ -304,7 +304,7 @@ fn cpu_dma_latency(machine: &Machine) -> Result<Verdict, Reason> {
     ))
 }
 
-/// The programs that have a file open, as far as this user sees it.
+/// The programs that have a file open, as far as this user can see.
 fn holders(machine: &Machine, file: &str) -> Vec<String> {
     let open = |process: &u32| {
         let directory = format!("/proc/{process}/fd");
@@ -381,7 +381,7 @@ fn tsc_reliable(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(!has_timer, name, told))
 }
 
-/// Whether the machine is known to be none of x86, by its CPU or by how its kernel was built.
+/// Returns true if the machine is known not to be x86, by its CPU or by its kernel's configuration.
 pub fn is_other_architecture(machine: &Machine) -> bool {
     let others = ["ARM64", "ARM", "RISCV", "PPC", "S390", "LOONGARCH"];
     let cpuinfo = machine.text("/proc/cpuinfo").unwrap_or_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is kept away from the CPUs on which the work of real time is done.
+//! Work that is kept away from the CPUs that do the real-time work.
 
 use std::collections::BTreeSet;
 
@@ -114,7 +114,7 @@ fn isolcpus(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(!isolated.is_empty(), "isolated CPUs", isolated))
 }
 
-/// The isolated CPUs against those of which something holds.
+/// Compares the isolated CPUs with those that something covers.
 fn covers(machine: &Machine, name: &str, covered: &[CpuId]) -> Result<Verdict, Reason> {
     let mut bare = isolated(machine)?;
     if bare.is_empty() {
@@ -125,7 +125,7 @@ fn covers(machine: &Machine, name: &str, covered: &[CpuId]) -> Result<Verdict, R
     Ok(Verdict::of(bare.is_empty(), &name, bare))
 }
 
-/// The CPUs that a boot argument lists; none where it is not given.
+/// The CPUs that a boot argument lists; none if it is not given.
 fn listed(machine: &Machine, name: &str) -> Result<Vec<CpuId>, Reason> {
     match machine.argument(name)?.as_deref() {
         None => Ok(Vec::new()),
@@ -156,7 +156,7 @@ fn mask(text: &str) -> Option<BTreeSet<CpuId>> {
     Some(cpus).filter(|_| !text.is_empty())
 }
 
-/// Whether no isolated CPU is in a mask.
+/// Checks that no isolated CPU is in a mask.
 fn keeps_out(machine: &Machine, path: &str) -> Result<Verdict, Reason> {
     let isolated = isolated(machine)?;
     if isolated.is_empty() {

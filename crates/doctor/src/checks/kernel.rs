@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What kernel it is, and how it was configured.
+//! The kernel's kind and configuration.
 
 use punctual_model::Reason;
 
@@ -190,14 +190,14 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-/// Whether an option is on.
+/// Checks that an option is on.
 fn on(machine: &Machine, option: &str) -> Result<Verdict, Reason> {
     let has = machine.config()?.has(option)?;
     let value = if has { "on" } else { "off" };
     Ok(Verdict::of(has, &format!("CONFIG_{option}"), value))
 }
 
-/// Whether none of these options is built in.
+/// Checks that none of these options is built in.
 fn off(machine: &Machine, options: &[&str]) -> Result<Verdict, Reason> {
     let found = machine.config()?.built_in(options)?;
     Ok(Verdict::of(
@@ -207,7 +207,7 @@ fn off(machine: &Machine, options: &[&str]) -> Result<Verdict, Reason> {
     ))
 }
 
-/// The words of preemption in `/proc/version`: `PREEMPT_DYNAMIC`, `PREEMPT RT`.
+/// The words about preemption in `/proc/version`: `PREEMPT_DYNAMIC`, `PREEMPT RT`.
 fn preemption_words(machine: &Machine) -> Result<String, Reason> {
     let path = "/proc/version";
     let version = machine.text(path)?;
@@ -249,7 +249,7 @@ fn rt_name(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(is_fine, "release", release.as_str()))
 }
 
-/// What is in force: read back, else what the boot argument or the configuration asks for.
+/// Judges the model in force: read back, else as the boot argument or the configuration asks.
 fn preemption_model(machine: &Machine) -> Result<Verdict, Reason> {
     if is_rt(machine)? {
         return Ok(Verdict::of(true, "/proc/version", "PREEMPT_RT"));
@@ -287,7 +287,7 @@ fn preemption_model(machine: &Machine) -> Result<Verdict, Reason> {
     Err(unknown.unwrap_or_else(none))
 }
 
-/// Whether the boot argument `preempt=` can choose a model (`sched_dynamic_mode` in
+/// Returns true if the boot argument `preempt=` can choose a model (`sched_dynamic_mode` in
 /// `kernel/sched/core.c`).
 fn offered(machine: &Machine, model: &str) -> Result<bool, Reason> {
     let config = machine.config()?;
@@ -334,7 +334,8 @@ fn governors(machine: &Machine) -> Result<Verdict, Reason> {
     )
 }
 
-/// What is built in and off runs no timer. Without the sysctl there is no detector.
+/// A detector that is built in but switched off runs no timer. Without the sysctl there is no
+/// detector.
 fn lockup_detector(machine: &Machine) -> Result<Verdict, Reason> {
     match machine.find_sysctl("kernel.watchdog")? {
         Some(on) => Ok(Verdict::of(on == 0, "kernel.watchdog", on)),

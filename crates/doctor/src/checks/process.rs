@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this user and this process may do, and who else is there.
+//! Permissions of this user and process, and competing programs.
 
 use punctual_model::Reason;
 

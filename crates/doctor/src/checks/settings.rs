@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a running kernel is set to.
+//! Settings of a running kernel.
 
 use punctual_model::{Nanos, Reason};
 
@@ -154,7 +154,7 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-/// Whether a sysctl is as it should be; a kernel without it lacks the option that makes it.
+/// Checks a sysctl. A kernel without it lacks the option that makes it.
 fn is(
     machine: &Machine,
     name: &str,
@@ -171,7 +171,7 @@ fn is(
     Ok(Verdict::Moot(format!("CONFIG_{option} is off")))
 }
 
-/// The word of a list such as `always [madvise] never` that is in force.
+/// The word in force of a list such as `always [madvise] never`.
 fn chosen(machine: &Machine, path: &str) -> Result<String, Reason> {
     let list = machine.text(path)?;
     let chosen = list
@@ -252,7 +252,7 @@ fn skew_tick(machine: &Machine) -> Result<Verdict, Reason> {
     ))
 }
 
-/// On PREEMPT_RT it is the default; there the parameter may be missing.
+/// On PREEMPT_RT this is the default, and the parameter may be missing there.
 fn rcu_normal(machine: &Machine) -> Result<Verdict, Reason> {
     if machine.online()?.len() == 1 {
         return Ok(Verdict::Moot("there is one CPU".into()));

@@ -16,7 +16,7 @@ use crate::Machine;
 pub const RELEASE: &str = "6.12.117-rt1";
 pub const CONFIG: &str = "/boot/config-6.12.117-rt1";
 
-/// A directory in memory where there is one: a disk would write each file that is replaced.
+/// A directory in memory, if there is one: a disk would write each file that is replaced.
 fn in_memory() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -40,7 +40,7 @@ macro_rules! stat {
 }
 pub(crate) use stat;
 
-/// What an Intel CPU says, with further flags.
+/// The `cpuinfo` of an Intel CPU, with further flags.
 macro_rules! cpuinfo {
     ($flags:literal) => {
         concat!(
@@ -52,7 +52,7 @@ macro_rules! cpuinfo {
 }
 pub(crate) use cpuinfo;
 
-/// The registers of a CPU, the counter of SMIs at their end.
+/// The registers of a CPU, with the counter of SMIs at their end.
 macro_rules! msr {
     ($count:literal) => {
         concat!(
@@ -63,14 +63,14 @@ macro_rules! msr {
 }
 pub(crate) use msr;
 
-/// How one machine differs from another.
+/// A difference of one machine from another.
 #[derive(Clone, Copy, Debug)]
 pub enum Edit {
-    /// A file holds this.
+    /// A file has this content.
     File(&'static str, &'static str),
     /// There is no such file or directory.
     Gone(&'static str),
-    /// A file has the release at its end, in place of the sound machine's.
+    /// A file is renamed: this release replaces the sound machine's in its path.
     Rename(&'static str, &'static str),
     /// An option of the kernel is on.
     Option(&'static str),
@@ -97,7 +97,7 @@ impl Tree {
         }
     }
 
-    /// A machine of which no check finds anything.
+    /// A machine on which no check finds anything.
     pub fn sound() -> Self {
         let mut tree = Self::empty();
         for line in include_str!("sound.txt")
@@ -178,7 +178,7 @@ impl Tree {
         self
     }
 
-    /// The machine; its directory is there as long as the tree.
+    /// The machine; its directory exists as long as the tree.
     pub fn machine(&self) -> Machine {
         let directory = self.make();
         let machine = Machine::new(directory.path());
@@ -186,7 +186,7 @@ impl Tree {
         machine
     }
 
-    /// Its files in a directory.
+    /// Writes the files to a directory.
     pub fn make(&self) -> TempDir {
         let directory = in_memory();
         let at = |path: &str| {

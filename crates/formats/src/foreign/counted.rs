@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was counted of one thread: what its bins say, held against what else is said of it.
+//! Counts of one thread: its bins, checked against its other figures.
 
 use std::collections::BTreeMap;
 
-/// What was counted of a thread, in the file's unit.
+/// The counts of a thread, in the file's unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
-    /// Which: `cpu0`, `thread 1`.
+    /// Name of the thread: `cpu0`, `thread 1`.
     pub variant: String,
     /// Counts by the lowest value of their bin.
     pub bins: BTreeMap<u64, u64>,
-    /// How many values a bin has; 1 where values are as they are written.
+    /// The number of values in a bin; 1 if values are counted as they are written.
     pub width: u64,
-    /// Whether bins are of absolute values: what is below zero is counted as if it were above.
+    /// True if bins hold absolute values: values below zero are counted as if they were above.
     pub is_absolute: bool,
-    /// How many samples have no bin.
+    /// The number of samples without a bin.
     pub over: u64,
-    /// The least that one without a bin can be.
+    /// The smallest possible value of a sample without a bin.
     pub over_from: u64,
-    /// How many samples there are.
+    /// The number of samples.
     pub count: u64,
-    /// The smallest, where it is told.
+    /// The smallest sample, if it is stated.
     pub min: Option<i64>,
-    /// The largest.
+    /// The largest sample.
     pub max: Option<i64>,
-    /// Between what the mean is, as it is told.
+    /// The bounds of the mean, as it is stated.
     pub mean: Option<(f64, f64)>,
-    /// The nominal time between two samples, in microseconds, where it is told of this thread.
+    /// The nominal time between two samples, in microseconds, if it is stated for this thread.
     pub interval_us: Option<u64>,
-    /// Its real-time priority, where it is told of this thread.
+    /// Its real-time priority, if it is stated for this thread.
     pub priority: Option<u64>,
-    /// Its id, as the kernel counts threads, where it is told.
+    /// Its id, as the kernel counts threads, if it is stated.
     pub tid: Option<u64>,
-    /// Why the distribution is known only in part, and how it is to be had.
+    /// The reason why the distribution is known only in part, and the way to get the whole.
     pub gap: Option<String>,
 }
 
@@ -57,31 +57,31 @@ impl Default for Counted {
     }
 }
 
-/// Samples of which no more is known than between what they are, edges included.
+/// Samples that are only known to lie between two values, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The least that they can be.
+    /// The smallest possible value.
     pub low: i64,
-    /// The most.
+    /// The largest possible value.
     pub high: i64,
-    /// How many they are.
+    /// The number of samples.
     pub count: u64,
 }
 
-/// All that is known of the samples of a thread.
+/// All that is known about a thread's samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// All samples.
     pub ranges: Vec<Range>,
-    /// Between what their mean is.
+    /// The bounds of their mean.
     pub mean: (f64, f64),
 }
 
 impl Counted {
-    /// All that is known of the samples.
+    /// Returns all that is known about the samples.
     ///
     /// # Errors
-    /// Where two numbers of the file contradict each other: which.
+    /// Fails if two numbers of the file contradict each other, and names them.
     pub fn distribution(&self) -> Result<Distribution, String> {
         let binned = self.bins.values().copied().fold(0, u64::saturating_add);
         let found = binned.saturating_add(self.over);
@@ -120,12 +120,12 @@ impl Counted {
         Ok(Distribution { ranges, mean })
     }
 
-    /// Whether bins hold what is below zero, too.
+    /// Returns true if bins also hold values below zero.
     fn is_early(&self) -> bool {
         self.is_absolute && self.min.is_some_and(|min| min < 0)
     }
 
-    /// The bins, and what has none.
+    /// Returns the bins, and the samples that have no bin.
     fn ranges(&self, max: i64) -> Result<Vec<Range>, String> {
         let mut ranges = Vec::new();
         for (bin, count) in self.bins.iter().filter(|(_, count)| **count > 0) {
@@ -153,7 +153,7 @@ impl Counted {
         Ok(ranges)
     }
 
-    /// Takes the smallest and the largest sample out of their bins.
+    /// Moves the smallest and the largest sample out of their bins.
     fn place_extremes(
         &self,
         ranges: &mut Vec<Range>,
@@ -214,7 +214,7 @@ impl Counted {
         Ok(())
     }
 
-    /// Between what the mean is, by the bins and as it is told.
+    /// Returns the bounds of the mean, from both the bins and the stated mean.
     fn mean_of(&self, ranges: &[Range]) -> Result<(f64, f64), String> {
         let sum = |edge: fn(&Range) -> i64| {
             let parts = ranges.iter();
@@ -248,14 +248,14 @@ fn shown(range: &Range) -> String {
     }
 }
 
-/// A number with two decimals where it has some.
+/// Formats a number, with two decimals if it has any.
 fn short(number: f64) -> String {
     let text = format!("{number:.2}");
     text.strip_suffix(".00").map_or(text.clone(), str::to_owned)
 }
 
-/// Between what a mean is that is printed so: cut off where it is a whole number; rounded or cut
-/// off at its last decimal else.
+/// Returns the bounds of a mean that is printed this way: a whole number was cut off; any other
+/// number was rounded or cut off at its last decimal.
 pub fn printed_mean(word: &str) -> Option<(f64, f64)> {
     let mean: f64 = word.parse().ok()?;
     if !mean.is_finite() || mean.abs() > 1e18 {

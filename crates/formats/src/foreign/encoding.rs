@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text of a file that came by whatever way: saved by `PowerShell`, cut from a mail, copied
-//! from a terminal.
+//! The text of a file that was transferred in any way: saved by `PowerShell`, cut from a mail,
+//! copied from a terminal.
 
 use std::borrow::Cow;
 
 use crate::FormatError;
 
-/// What files begin with that are no text, and what they are.
+/// First bytes of files that are not text, and the names of their formats.
 const NO_TEXT: [(&[u8], &str); 7] = [
     (b"\x1f\x8b", "compressed by gzip: unpack it first (gunzip)"),
     (b"\xfd7zXZ\0", "compressed by xz: unpack it first (unxz)"),
@@ -23,13 +23,13 @@ const NO_TEXT: [(&[u8], &str); 7] = [
     (b"\x7fELF", "a program"),
 ];
 
-/// The text of a file: UTF-8 with or without a byte-order mark, UTF-16 as `PowerShell` writes it,
-/// else Latin-1. Lines end as on Unix; colours and cursor movements of a terminal, the `> ` of a
-/// mail and indentation are gone. Of a cursor that goes up [`SCREEN`] is left: what follows covers
-/// what was shown before.
+/// Decodes the text of a file: UTF-8 with or without a byte-order mark, UTF-16 as `PowerShell`
+/// writes it, else Latin-1. Lines end as on Unix. Colours and cursor movements of a terminal, the
+/// `> ` of a mail and indentation are removed. A cursor that moves up leaves a [`SCREEN`]: the text
+/// after it covers what was shown before.
 ///
 /// # Errors
-/// Where the file is known to be no text.
+/// Fails if the file is known not to be text.
 pub fn decode(bytes: &[u8]) -> Result<String, FormatError> {
     let known = NO_TEXT.iter().find(|(start, _)| bytes.starts_with(start));
     if let Some((_, what)) = known {
@@ -51,7 +51,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, FormatError> {
     Ok(clean(&text))
 }
 
-/// What a line begins with that covers an earlier one on the screen.
+/// First character of a line that covers an earlier one on the screen.
 pub const SCREEN: char = '\u{c}';
 
 fn utf8_or_latin1(bytes: &[u8]) -> Cow<'_, str> {
@@ -68,7 +68,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
         .collect()
 }
 
-/// The lines without what is not of the program that wrote them.
+/// Removes from lines everything that the program itself did not write.
 fn clean(text: &str) -> String {
     let lines = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines = without_times(&lines).unwrap_or(lines);
@@ -89,7 +89,7 @@ fn clean(text: &str) -> String {
     clean
 }
 
-/// The lines without the time that a log of a CI has put before each of them:
+/// Removes the time that a CI's log has put before each line:
 /// `2024-08-29T10:24:53.1234567Z `.
 fn without_times(text: &str) -> Option<String> {
     let without = |line: &str| {
@@ -106,8 +106,8 @@ fn without_times(text: &str) -> Option<String> {
         .filter(|text| !text.is_empty())
 }
 
-/// A line without the sequences that move a terminal's cursor or colour its text; whether one of
-/// them moves the cursor up.
+/// Removes the sequences that move a terminal's cursor or colour its text from a line. Also
+/// returns true if one of them moves the cursor up.
 fn without_escapes(line: &str) -> (Cow<'_, str>, bool) {
     if !line.contains('\x1b') {
         return (line.into(), false);
@@ -123,7 +123,7 @@ fn without_escapes(line: &str) -> (Cow<'_, str>, bool) {
     (text.into(), is_up)
 }
 
-/// The line behind a `[4A`, as a forum leaves it of the sequence that moves the cursor up.
+/// Returns the line after `[4A`, which a forum leaves of the sequence that moves the cursor up.
 fn without_up(line: &str) -> Option<&str> {
     let (lines, rest) = line.strip_prefix('[')?.split_once('A')?;
     let is_number = !lines.is_empty() && lines.bytes().all(|one| one.is_ascii_digit());

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known, and holds no latencies that could be judged: with what would.
+//! Known texts without latencies that could be judged, and the alternatives that have them.
 
 use crate::FormatError;
 use crate::cyclictest_histogram;
 use crate::cyclictest_lines::ValueLine;
 
-/// How a text that is known shows itself.
+/// The way to recognise a known text.
 enum Shows {
-    /// A line begins with this.
+    /// A line begins with this text.
     Begins(&'static str),
-    /// A line has this in it.
+    /// A line contains this text.
     Has(&'static str),
 }
 
 use Shows::{Begins, Has};
 
-/// What is known: how it shows itself, what it is, and what would be read.
+/// Known texts: how to recognise each, its description, and what would be read instead.
 const KNOWN: &[(Shows, &str, &str)] = &[
     (
         Has("RTLA osnoise"),
@@ -184,7 +184,7 @@ const KNOWN: &[(Shows, &str, &str)] = &[
     ),
 ];
 
-/// What a text is, where that is known: `oslat, which measures gaps in a busy loop`.
+/// Returns the description of a known text: `oslat, which measures gaps in a busy loop`.
 pub fn name_of(text: &str) -> Option<&'static str> {
     let lines = || text.lines();
     let is_in = |shows: &Shows| match shows {
@@ -195,7 +195,7 @@ pub fn name_of(text: &str) -> Option<&'static str> {
     known.map(|(_, what, _)| *what)
 }
 
-/// An error that names what the text is, where that is known.
+/// Returns an error that describes the text, if it is known.
 pub fn known(text: &str) -> Option<FormatError> {
     for (number, line) in (1..).zip(text.lines()) {
         let shows = |(shows, ..): &&(Shows, &str, &str)| match shows {
@@ -249,7 +249,7 @@ pub fn known(text: &str) -> Option<FormatError> {
     Some(not_usable(number, what, instead, line))
 }
 
-/// Whether a known beginning of a line stands behind a log's own words.
+/// Returns true if a known beginning of a line follows a log's own words.
 fn is_behind_something(line: &str) -> bool {
     let known = [
         "# Histogram",
@@ -262,7 +262,7 @@ fn is_behind_something(line: &str) -> bool {
     !line.starts_with('#') && places.any(|place| place > 0)
 }
 
-/// The summary of rtla's histogram, or its bins.
+/// Returns true for the summary of rtla's histogram, or its bins.
 fn is_rtla_row(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -282,7 +282,7 @@ const RT_TESTS: [&str; 9] = [
     "hwlatdetect",
 ];
 
-/// An error that names the program of rt-tests which wrote a JSON file, where it is no
+/// Returns an error that names the program of rt-tests that wrote a JSON file, unless it is
 /// cyclictest.
 pub fn of_rt_tests(command: &str) -> Option<FormatError> {
     let program = command.split_whitespace().next()?.rsplit('/').next()?;

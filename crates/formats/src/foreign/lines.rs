@@ -6,8 +6,8 @@ use super::{Counted, Foreign, bins_for, checked, encoding, uneven, wrong};
 use crate::FormatError;
 use crate::cyclictest_lines::{ThreadLine, ValueLine};
 
-/// Holds the threads' lines, and the values of `-v`, against what was counted; takes over what
-/// only the lines say.
+/// Checks the threads' lines, and the values of `-v`, against the counts, and adds the facts that
+/// only the lines state.
 pub fn check(text: &str, counted: &mut [Counted]) -> Result<(), FormatError> {
     for line in thread_lines(text)? {
         let index = line.index;
@@ -36,7 +36,7 @@ pub fn check(text: &str, counted: &mut [Counted]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// A value above `--spike`: `T: 0 Spike:      90: TS:  55189289376`.
+/// Reads a value above `--spike`: `T: 0 Spike:      90: TS:  55189289376`.
 fn spike(line: &str) -> Option<ValueLine> {
     let (index, rest) = line.trim_start().strip_prefix("T:")?.split_once("Spike:")?;
     let (value, _) = rest.split_once(':')?;
@@ -47,20 +47,20 @@ fn spike(line: &str) -> Option<ValueLine> {
     })
 }
 
-/// The values that `-v` has printed.
+/// Iterates over the values that `-v` has printed.
 fn values(text: &str) -> impl Iterator<Item = ValueLine> {
     text.lines()
         .filter_map(|line| ValueLine::read(1, line).ok())
 }
 
-/// What only a thread's line says.
+/// Adds the facts that only a thread's line states.
 fn describe(counted: &mut Counted, line: &ThreadLine) {
     counted.interval_us = Some(line.interval_us).filter(|interval| *interval > 0);
     counted.priority = Some(line.priority.into());
     counted.tid = Some(line.tid);
 }
 
-/// A thread's line was printed while it measured, or at its end.
+/// Checks a thread's line, which was printed while the thread measured, or at its end.
 fn check_line(counted: &Counted, line: &ThreadLine) -> Result<(), FormatError> {
     let found = |what: &str, of_line: u64, own: i64| {
         let what = format!("{what}{of_line} in its line T:, and {own} in its histogram");
@@ -86,8 +86,8 @@ fn check_line(counted: &Counted, line: &ThreadLine) -> Result<(), FormatError> {
     }
 }
 
-/// Whether a later line may be of the same measurement: nothing that was counted is lost, and
-/// what was added is possible.
+/// Returns true if a later line may be of the same measurement: no count is lost, and
+/// the increase is possible.
 fn goes_on(before: &ThreadLine, line: &ThreadLine) -> bool {
     let is_same = (before.tid, before.priority, before.interval_us)
         == (line.tid, line.priority, line.interval_us);
@@ -109,13 +109,13 @@ fn goes_on(before: &ThreadLine, line: &ThreadLine) -> bool {
     is_same && is_more && is_still && is_least && is_most
 }
 
-/// Whether there is a thread's line of cyclictest; other programs have lines `T:` of their own.
+/// Returns true if there is a thread's line of cyclictest; other programs' `T:` lines differ.
 pub fn has_any(text: &str) -> bool {
     text.lines().any(|line| ThreadLine::read(1, line).is_ok())
 }
 
-/// The last line of each thread. A screen shows them again and again, each time over the last;
-/// where nothing says that they cover others, they are those of another result.
+/// Returns the last line of each thread. A screen shows them again and again, each time over the
+/// last. If nothing says that they cover others, they belong to another result.
 pub fn thread_lines(text: &str) -> Result<Vec<ThreadLine>, FormatError> {
     let mut last: Vec<(usize, ThreadLine)> = Vec::new();
     let mut screen = 0;
@@ -141,7 +141,7 @@ pub fn thread_lines(text: &str) -> Result<Vec<ThreadLine>, FormatError> {
     Ok(last)
 }
 
-/// Threads of which only count, extremes and mean are known.
+/// Reads threads for which only count, extremes and mean are known.
 pub fn of_lines(text: &str, lines: &[ThreadLine]) -> Result<Foreign, FormatError> {
     let mut counted = Vec::new();
     for (number, line) in lines.iter().enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which result a text holds: one, of one program. What belongs to another is never passed over.
+//! The one result of one program that a text holds. Parts of another are never skipped.
 
 use crate::{FormatError, cyclictest_histogram, latmus, rtla_timerlat};
 
@@ -8,19 +8,19 @@ use crate::{FormatError, cyclictest_histogram, latmus, rtla_timerlat};
 pub enum Form {
     /// cyclictest's or jitterdebugger's JSON.
     Json,
-    /// What `rtla timerlat hist` prints.
+    /// The output of `rtla timerlat hist`.
     Rtla,
     /// cyclictest's histogram.
     Histogram,
     /// The histogram of `latmus -g`.
     Latmus,
-    /// What Xenomai's `latency -h` prints.
+    /// The output of Xenomai's `latency -h`.
     Xenomai,
     /// cyclictest's lines of threads.
     Lines,
 }
 
-/// The lines that other programs' latencies show themselves by.
+/// Texts in lines that show latencies of other programs.
 const OTHERS: [&str; 9] = [
     "RTLA osnoise",
     "Operating System Noise",
@@ -34,7 +34,7 @@ const OTHERS: [&str; 9] = [
 ];
 
 impl Form {
-    /// What a line shows that there is one of in each result.
+    /// Returns the form of which a line is the title; each result has only one title.
     pub fn of_title(line: &str) -> Option<Self> {
         match line.trim_end() {
             rtla_timerlat::TITLE => Some(Self::Rtla),
@@ -45,7 +45,7 @@ impl Form {
         }
     }
 
-    /// What a line is a part of.
+    /// Returns the form of which a line is a part.
     fn of_part(line: &str) -> Option<Self> {
         let line = line.trim_start();
         let mut words = line.split_whitespace();
@@ -68,7 +68,7 @@ impl Form {
         }
     }
 
-    /// Whether a part of another form belongs to this one, too.
+    /// Returns true if a part of another form belongs to this one, too.
     fn has(self, part: Self) -> bool {
         match (self, part) {
             // A screen shows the threads' lines before the others, and each second of latmus.
@@ -78,10 +78,10 @@ impl Form {
     }
 }
 
-/// An error that names the first line which is no part of the one result.
+/// Checks that each line is part of the one result; an error names the first that is not.
 ///
 /// # Errors
-/// Where there is one.
+/// Fails if there is such a line.
 pub fn check_alone<'a>(
     lines: impl Iterator<Item = (usize, &'a str)>,
     form: Form,
@@ -104,7 +104,7 @@ pub fn check_alone<'a>(
     Ok(())
 }
 
-/// The error where a line is of a second result.
+/// Creates the error for a line of a second result.
 pub fn second(number: usize, line: &str) -> FormatError {
     let expected = "one result in a file (this is a second one: cut the file in two)";
     FormatError::new(number, expected, line)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `rtla timerlat hist` says, held against its command line, its summary and its analysis.
+//! The output of `rtla timerlat hist`, checked against its command line, summary and analysis.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::{Counted, Foreign, checked};
 use crate::rtla_timerlat::{self, Asked, Column, Results};
 use crate::{FormatError, rtla_analysis};
 
-/// rtla's period where nobody asks for another, in microseconds.
+/// The default period of rtla, in microseconds.
 const PERIOD_US: u64 = 1_000;
 
-/// What a text says.
+/// Reads the content of a text.
 pub fn of_text(text: &str) -> Result<Foreign, FormatError> {
     let results = rtla_timerlat::read(text)?;
     check_all(&results)?;
@@ -89,11 +89,11 @@ fn of_column(column: &Column, width: u64, is_told: bool, nanoseconds: bool) -> C
     one
 }
 
-/// The nominal time between two samples, in microseconds: what the command line asks for; where
-/// there is none, rtla's own where count and duration bear it out to a hundredth.
+/// Returns the nominal time between two samples, in microseconds, from the command line. Without
+/// one, it is rtla's own if count and duration confirm that to a hundredth.
 ///
 /// # Errors
-/// Where there are more samples than the duration has room for.
+/// Fails if there are more samples than fit into the duration.
 fn period(results: &Results, counted: &[Counted]) -> Result<Option<u64>, FormatError> {
     let most = counted.iter().map(|one| one.count).max().unwrap_or(0);
     let asked = results.asked.as_ref().map(|asked| asked.period_us);
@@ -116,7 +116,7 @@ fn period(results: &Results, counted: &[Counted]) -> Result<Option<u64>, FormatE
     Ok(is_borne_out.then_some(PERIOD_US))
 }
 
-/// Why it is no whole measurement.
+/// Explains why it is not a whole measurement.
 fn cut_short(text: &str, results: &Results) -> Option<String> {
     let mut below = text
         .lines()
@@ -135,7 +135,7 @@ fn cut_short(text: &str, results: &Results) -> Option<String> {
     stopped(results, asked).or_else(|| absent(results, asked))
 }
 
-/// That a sample is one at which it stops (`-T`, `-i`, `-a`).
+/// Describes a sample at which rtla stops (`-T`, `-i`, `-a`).
 fn stopped(results: &Results, asked: &Asked) -> Option<String> {
     let unit = if results.nanoseconds { 1_000 } else { 1 };
     results.columns.iter().find_map(|column| {
@@ -151,7 +151,7 @@ fn stopped(results: &Results, asked: &Asked) -> Option<String> {
     })
 }
 
-/// That a CPU that was asked for has no column: rtla leaves out those without a sample.
+/// Names a requested CPU that has no column: rtla omits CPUs without a sample.
 fn absent(results: &Results, asked: &Asked) -> Option<String> {
     let is_there = |cpu: &u32| results.columns.iter().any(|column| column.cpu == *cpu);
     let absent = asked.cpus.as_ref()?.iter().find(|cpu| !is_there(cpu))?;
@@ -161,7 +161,7 @@ fn absent(results: &Results, asked: &Asked) -> Option<String> {
 }
 
 /// # Errors
-/// Where there is a column of a CPU that was not asked for.
+/// Fails if there is a column of a CPU that was not requested.
 fn check_cpus(results: &Results) -> Result<(), FormatError> {
     let Some(cpus) = results.asked.as_ref().and_then(|asked| asked.cpus.as_ref()) else {
         return Ok(());
@@ -177,8 +177,8 @@ fn check_cpus(results: &Results) -> Result<(), FormatError> {
     Err(FormatError::contradiction(what))
 }
 
-/// That a column has fewer samples than the time has periods: the time that was asked for, or
-/// measured. A stage that no CPU has was not measured.
+/// Describes a column with fewer samples than the time has periods: the time that was requested,
+/// or measured. A stage without samples on any CPU was not measured.
 fn few(results: &Results, counted: &[Counted], period_us: Option<u64>) -> Option<String> {
     let asked = results.asked.as_ref().and_then(|asked| asked.seconds);
     // Of the time that it tells a second may have begun only.
@@ -201,8 +201,8 @@ fn few(results: &Results, counted: &[Counted], period_us: Option<u64>) -> Option
         })
 }
 
-/// How many values a bin has, and whether that is told. It is not in the output: what divides
-/// the numbers of all bins is the most that it can be.
+/// Returns the number of values in a bin, and whether it is stated. It is not in the output: the
+/// greatest common divisor of all bins' numbers is the most that it can be.
 fn bucket_size(results: &Results) -> Result<(u64, bool), FormatError> {
     let bins = results.columns.iter().flat_map(|column| &column.bins);
     let widest = bins.map(|(bin, _)| *bin).fold(0, greatest_common_divisor);
@@ -229,7 +229,7 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
     }
 }
 
-/// Holds the columns against the summary of all CPUs.
+/// Checks the columns against the summary of all CPUs.
 fn check_all(results: &Results) -> Result<(), FormatError> {
     for all in &results.all {
         let own = || {
@@ -260,7 +260,7 @@ fn check_all(results: &Results) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Holds the columns against the analysis of the sample at which it stopped: that is counted,
+/// Checks the columns against the analysis of the sample at which rtla stopped, which is counted,
 /// too.
 fn check_analysis(text: &str, results: &Results) -> Result<(), FormatError> {
     let title = text.find(rtla_timerlat::TITLE).unwrap_or(0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a result has all samples that were asked for: each thread is held against the time.
+//! Checks that a result has all samples that were requested: each thread is compared with the time.
 
 use super::Counted;
 use crate::cyclictest_command::Command;
 use crate::cyclictest_histogram;
 
-/// Why it is no whole measurement by cyclictest's command line. All threads end with the first
-/// that has its number (`-l`), or with the time (`-D`).
+/// Explains why it is not a whole measurement by cyclictest's command line. All threads end with
+/// the first that reaches its number (`-l`), or with the time (`-D`).
 pub fn cut_short(counted: &[Counted], command: &Command) -> Option<String> {
     let above = |one: &Counted| {
         let (max, most) = (u64::try_from(one.max?).ok()?, command.break_above?);
@@ -57,8 +57,8 @@ pub fn cut_short(counted: &[Counted], command: &Command) -> Option<String> {
     few.map(|(_, one)| few_of(one, most))
 }
 
-/// How many periods a thread has taken at most: its samples, and the periods that one of them
-/// may have been late for. cyclictest leaves these out and does not count them.
+/// Returns the most periods that a thread can have taken: its samples, and the periods by which
+/// each of them may have been late. cyclictest skips these and does not count them.
 fn periods(one: &Counted, interval_us: u128, unit_ns: u128) -> u128 {
     let count = u128::from(one.count);
     let interval = interval_us.saturating_mul(1_000).max(1);
@@ -79,8 +79,8 @@ fn periods(one: &Counted, interval_us: u128, unit_ns: u128) -> u128 {
     count.saturating_add(of_bins.min(of_mean))
 }
 
-/// That a thread has fewer samples than the time that was measured has periods, where both are
-/// known; of the time a second may have begun only.
+/// Describes a thread with fewer samples than the measured time has periods, if both are known;
+/// the last second of the time may only just have begun.
 pub fn short_of_time(one: &Counted, periods: u128, period_us: u64, seconds: u64) -> Option<String> {
     let asked = u128::from(seconds.saturating_sub(1)) * 1_000_000;
     let taken = periods.saturating_mul(period_us.into());
@@ -93,7 +93,7 @@ pub fn short_of_time(one: &Counted, periods: u128, period_us: u64, seconds: u64)
     })
 }
 
-/// The last line of a file, where it has no end and ends with a number that may be cut.
+/// Returns the last line of a file if it has no newline and ends with a number that may be cut.
 pub fn unended<'a>(bytes: &[u8], text: &'a str) -> Option<&'a str> {
     // UTF-16 has a zero beside each character.
     let last = bytes.iter().rev().find(|byte| **byte > 0);
@@ -116,10 +116,10 @@ pub fn unended<'a>(bytes: &[u8], text: &'a str) -> Option<&'a str> {
     (is_open && is_number && !is_whole).then_some(line)
 }
 
-/// cyclictest prints `Max:%8ld`.
+/// The width of `Max:%8ld`, as cyclictest prints it.
 const MAX_WIDTH: usize = 8;
 
-/// That a thread has far fewer samples than another, as one that has died.
+/// Describes a thread with far fewer samples than another, as one that has died.
 pub fn few_of(one: &Counted, most: u64) -> String {
     format!(
         "{} has {} samples where another has {most}",
@@ -127,7 +127,7 @@ pub fn few_of(one: &Counted, most: u64) -> String {
     )
 }
 
-/// That one of several threads that measure for the same time has less than half of it.
+/// Describes one of several threads, with equal measuring times, that has less than half of it.
 pub fn uneven(counted: &[Counted]) -> Option<String> {
     let stage = |one: &Counted| {
         one.variant

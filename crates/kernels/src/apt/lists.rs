@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of APT's package lists are searched: the system's, or lists of Punctual's own, which
-//! have other releases of Debian. The system's own are never touched.
+//! The package lists that APT searches: the system's, or lists of Punctual's own, which cover other
+//! releases of Debian. The system's own are never touched.
 
 use std::fs;
 use std::io;
@@ -13,17 +13,17 @@ use punctual_model::Architecture;
 use super::{AptError, output, run};
 use crate::paths::{self, Lock};
 
-/// What Debian's archives are signed with; Debian and its derivatives have it.
+/// The keys that sign Debian's archives; Debian and its derivatives have them.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Lists that were fetched so long ago are read as they are: who fetches twenty kernels would
-/// have them twenty times.
+/// The age up to which fetched lists are reused: otherwise a user who fetches twenty kernels would
+/// fetch the lists twenty times.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// Package lists.
+/// A set of package lists.
 #[derive(Clone, Debug)]
 pub(crate) enum Lists {
-    /// Those that the system has.
+    /// The system's lists.
     System,
     /// Lists of Punctual's own, in this directory:
     ///
@@ -31,14 +31,14 @@ pub(crate) enum Lists {
     /// CACHE/apt/SUITES/apt.conf       for APT_CONFIG
     ///                  sources.list
     ///                  lists/
-    /// CACHE/apt/arm64-SUITES/…         of another architecture than amd64
+    /// CACHE/apt/arm64-SUITES/…         for an architecture other than amd64
     /// ```
     Own(PathBuf),
 }
 
 impl Lists {
-    /// The lists of these suites of Debian (`bullseye-security`), fetched anew where they are
-    /// older than [`FRESH`]; the system's where none is named.
+    /// The lists of these suites of Debian (`bullseye-security`), fetched again if they are older
+    /// than [`FRESH`]; the system's lists if no suite is named.
     pub(crate) fn fetch(
         cache: &Path,
         architecture: Architecture,
@@ -69,7 +69,7 @@ impl Lists {
         Ok(lists)
     }
 
-    /// The same lists as they were fetched last.
+    /// The same lists as they were last fetched.
     pub(crate) fn of(cache: &Path, architecture: Architecture, suites: &[String]) -> Self {
         if suites.is_empty() {
             return Self::System;
@@ -83,7 +83,7 @@ impl Lists {
         Self::Own(cache.join("apt").join(name))
     }
 
-    /// What the environment variable `APT_CONFIG` must be for these lists.
+    /// The value of the environment variable `APT_CONFIG` for these lists.
     pub(crate) fn apt_config(&self) -> Option<PathBuf> {
         match self {
             Self::System => None,
@@ -91,7 +91,7 @@ impl Lists {
         }
     }
 
-    /// One of APT's programs, with these lists.
+    /// A command for one of APT's programs, with these lists.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("LC_ALL", "C");
@@ -106,7 +106,7 @@ impl Lists {
     }
 }
 
-/// Whether that was written not long ago.
+/// Returns true if the file was written less than [`FRESH`] ago.
 fn is_fresh(stamp: &Path) -> bool {
     let written = fs::metadata(stamp).and_then(|stamp| stamp.modified());
     written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH))
@@ -145,7 +145,7 @@ fn source(architecture: Architecture, suite: &str) -> Result<String, AptError> {
     ))
 }
 
-/// Where the system has the archive of this label from.
+/// The site from which the system gets the archive of this label.
 fn mirror(label: &str) -> Result<Option<String>, AptError> {
     let mut command = Lists::System.command("apt-get");
     command.args(["indextargets", "--format", "$(SITE)"]);
@@ -155,7 +155,8 @@ fn mirror(label: &str) -> Result<Option<String>, AptError> {
     Ok(sites.lines().next().map(str::to_owned))
 }
 
-/// apt.conf(5) for lists, archives and locks of their own; no index but that of packages.
+/// The apt.conf(5) for lists, archives and locks of their own; only the index of packages is
+/// fetched.
 fn config(directory: &Path, architecture: Architecture) -> String {
     let directory = directory.display();
     let of_architecture = if architecture == Architecture::Amd64 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is taken out of a package: the image and the configuration of a kernel.
+//! Unpacks the image and the configuration of a kernel, modules or single files from a package.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::process::{ChildStdout, Command, Stdio};
 use super::{AptError, not_started};
 use crate::module;
 
-/// What was taken out of a package.
+/// The files taken out of a package.
 #[derive(Debug)]
 pub(crate) struct Unpacked {
     image: Option<PathBuf>,
@@ -20,16 +20,14 @@ pub(crate) struct Unpacked {
 impl Unpacked {
     /// The kernel's image.
     ///
-    /// # Errors
-    /// Where the package has none.
+    /// If the package has none.
     pub(crate) fn image(&self) -> Result<&Path, AptError> {
         self.image.as_deref().ok_or_else(|| self.lacks("image"))
     }
 
     /// The kernel's configuration.
     ///
-    /// # Errors
-    /// Where the package has none.
+    /// If the package has none.
     pub(crate) fn config(&self) -> Result<&Path, AptError> {
         self.config
             .as_deref()
@@ -44,26 +42,25 @@ impl Unpacked {
     }
 }
 
-/// Takes what a package has of a kernel's image and configuration, and nothing else, into a
-/// directory: `vmlinuz` and `config`.
+/// Takes only a kernel's image and configuration, as far as present, out of a package into a
+/// directory, as `vmlinuz` and `config`.
 pub(crate) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError> {
     each_file(deb, |archive| take_kernel_files(archive, deb, directory))
 }
 
-/// Kernel modules, by their names.
+/// Names of kernel modules to take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
-    /// Without these it does not do.
+    /// The modules that must be there.
     pub needed: &'a [&'a str],
-    /// What these need besides where it is a module: in other versions it is a part of the kernel,
-    /// or does not exist.
+    /// Modules that these need in some versions: in others they are a part of the kernel, or do not
+    /// exist.
     pub besides: &'a [&'a str],
 }
 
 /// Takes kernel modules out of a package, unpacked, into a directory.
 ///
-/// # Errors
-/// Where one is lacking that is needed.
+/// If a needed module is missing.
 pub(crate) fn unpack_modules(
     deb: &Path,
     release: &str,
@@ -75,12 +72,12 @@ pub(crate) fn unpack_modules(
     })
 }
 
-/// Takes the file that has one of these paths out of a package.
+/// Takes the file with one of these paths out of a package.
 pub(crate) fn unpack_file(deb: &Path, paths: &[&str], to: &Path) -> Result<(), AptError> {
     each_file(deb, |archive| take_file(archive, deb, paths, to))
 }
 
-/// Lets `take` read a package's archive, as far as it wants.
+/// Lets `take` read a package's archive as far as it wants.
 fn each_file<T>(
     deb: &Path,
     take: impl FnOnce(ChildStdout) -> Result<T, AptError>,
@@ -197,7 +194,7 @@ enum KernelFile {
     Config,
 }
 
-/// What a file in a package is: `boot/vmlinuz-RELEASE` and `boot/config-RELEASE` up to Linux
+/// Recognises a file in a package: `boot/vmlinuz-RELEASE` and `boot/config-RELEASE` up to Linux
 /// 6.19, `usr/lib/modules/RELEASE/vmlinuz.unsigned` and `usr/lib/modules/RELEASE/config` later.
 fn kernel_file(path: &Path) -> Option<KernelFile> {
     let path = path.strip_prefix(".").unwrap_or(path).to_str()?;

@@ -19,8 +19,8 @@ fn split_version(version: &str) -> (u64, &str, &str) {
     (epoch.parse().unwrap_or(0), upstream, revision)
 }
 
-/// Texts and numbers take turns; `~` comes before the end, the end before letters, letters
-/// before all else.
+/// Compares parts in which texts and numbers take turns; `~` sorts before the end, the end before
+/// letters, letters before everything else.
 fn compare_parts(mut a: &str, mut b: &str) -> Ordering {
     while !a.is_empty() || !b.is_empty() {
         let (a_text, a_rest) = split_at(a, |c| c.is_ascii_digit());

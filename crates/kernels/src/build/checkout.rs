@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The files of a tag, in a work tree of our own: the user's is left as it is.
+//! The files of a tag, in a work tree of Punctual's own: the user's is left as it is.
 //!
 //! ```text
 //! ROOT/tags/NAME-DIGEST/        of one repository, whose objects it borrows
 //! ROOT/tags/NAME-DIGEST.lock    held while a kernel of it is built
 //! ```
 //!
-//! It is kept from tag to tag: only files that differ are written, so only these are compiled.
+//! The tree is kept from tag to tag: only files that differ are written, so only these are
+//! compiled.
 
 use std::path::{Path, PathBuf};
 
@@ -17,14 +18,14 @@ use super::worker::{self, Worker};
 use super::{KEY_DIGITS, checksum};
 use crate::paths::Lock;
 
-/// A work tree with the files of one tag, as long as this lives.
+/// A work tree with the files of one tag, for as long as this value lives.
 pub(crate) struct Checkout {
     pub(crate) tree: SourceTree,
     _lock: Lock,
 }
 
 impl Checkout {
-    /// That of a tag of the repository at `source`.
+    /// Checks out a tag of the repository at `source`.
     pub(crate) fn of(
         tag: &Tag,
         source: &Path,
@@ -93,7 +94,7 @@ impl Checkout {
     }
 }
 
-/// What git prints there; what it complains of is an error.
+/// The output of git in a directory; a complaint of git is an error.
 fn told(worker: Worker, path: &Path, words: &[&str]) -> Result<String, BuildError> {
     let output = worker.git(path).args(words).output();
     let output = output.map_err(BuildError::of_setpriv)?;
@@ -114,8 +115,8 @@ mod tests {
     use super::*;
     use crate::build::tags::tags;
 
-    /// A repository with three tags, each of which has another file; and its work tree has
-    /// changes of the user's.
+    /// A repository with three tags, each with a different file, and with changes of the user's in
+    /// its work tree.
     fn repository(path: &Path) {
         let script = "set -e; git init -q .; git config user.name a; git config user.email a@b\n\
             for tag in v6.13-rc1 v6.13 v6.12; do\n\

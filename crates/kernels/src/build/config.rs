@@ -9,13 +9,14 @@ use punctual_model::Architecture;
 
 use super::setting::Setting;
 
-/// What no kernel from source can be built with or is not measured by: see the file.
+/// Settings in place of those with which a kernel from source cannot or need not be built: see the
+/// file.
 const BUILDABLE: &str = include_str!("buildable.config");
 
-/// What a guest of the virtual bench needs, and what it has no use for: see the file.
+/// Options that a guest of the virtual bench needs, and those that it does not use: see the file.
 const TRIMMED: &str = include_str!("trimmed.config");
 
-/// Options by name, without `CONFIG_`. What is not set is not there, or is `n`.
+/// Options by name, without `CONFIG_`. An option that is not set is missing, or is `n`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Config(BTreeMap<String, String>);
 
@@ -25,22 +26,22 @@ impl Config {
         Self(text.lines().filter_map(option).collect())
     }
 
-    /// The value of an option; `n` where it is not set.
+    /// The value of an option; `n` if it is not set.
     pub(crate) fn value(&self, name: &str) -> &str {
         self.0.get(name).map_or("n", String::as_str)
     }
 
-    /// Whether it says anything of an option.
+    /// Returns true if it mentions an option.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Whether it has any option at all.
+    /// Returns true if it has no option at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What its kernel runs on; `None` where that is neither of the two.
+    /// The architecture of its kernel; `None` if it is neither of the two.
     pub(crate) fn architecture(&self) -> Option<Architecture> {
         let is_set = |name| self.value(name) == "y";
         match (is_set("X86_64"), is_set("ARM64")) {
@@ -50,15 +51,15 @@ impl Config {
         }
     }
 
-    /// Without what cannot be built elsewhere: keys that are the distribution's own, and
-    /// information for debuggers, which takes an hour and changes no instruction.
+    /// Drops parts that cannot be built elsewhere: keys that are the distribution's own, and debug
+    /// information, which takes an hour and changes no instruction.
     pub(crate) fn buildable(mut self) -> Self {
         self.overlay(BUILDABLE);
         self
     }
 
-    /// Without modules, but those that guests load, and without drivers of hardware that the
-    /// virtual bench does not have.
+    /// Drops modules, except those that guests load, and drivers of hardware that the virtual bench
+    /// does not have.
     pub(crate) fn trimmed(mut self) -> Self {
         for value in self.0.values_mut().filter(|value| *value == "m") {
             "n".clone_into(value);
@@ -67,7 +68,7 @@ impl Config {
         self
     }
 
-    /// With these options; of two that contradict each other the last counts.
+    /// Sets these options; of two that contradict each other, the last counts.
     pub(crate) fn with(mut self, settings: &[Setting]) -> Self {
         for setting in settings {
             self.0.insert(setting.name.clone(), setting.value.clone());
@@ -79,8 +80,8 @@ impl Config {
         self.0.extend(text.lines().filter_map(option));
     }
 
-    /// As a `.config`; `last` are the options that come last: in a choice (one of several
-    /// preemption models) the one that is said last is taken.
+    /// Writes a `.config`, with the options `last` at the end: in a choice (one of several
+    /// preemption models) the last one counts.
     pub(crate) fn text(&self, last: &[Setting]) -> String {
         let mut text = String::new();
         let is_last = |name: &str| last.iter().any(|one| one.name == name);
@@ -97,7 +98,8 @@ impl Config {
     }
 }
 
-/// The architecture of a kernel tree's `arch/ARCH/configs/NAME_defconfig`, which does not say it.
+/// The architecture of a kernel tree's `arch/ARCH/configs/NAME_defconfig`, which the file does not
+/// mention.
 pub(crate) fn of_defconfig(path: &Path) -> Option<Architecture> {
     let within = path.parent()?;
     if within.ends_with("arch/arm64/configs") {
@@ -108,7 +110,7 @@ pub(crate) fn of_defconfig(path: &Path) -> Option<Architecture> {
         .then_some(Architecture::Amd64)
 }
 
-/// The option that a line sets, or says to be not set.
+/// The option that a line sets, or declares as not set.
 fn option(line: &str) -> Option<(String, String)> {
     let (name, value) = match line.strip_prefix("# CONFIG_") {
         Some(rest) => (rest.strip_suffix(" is not set")?, "n"),

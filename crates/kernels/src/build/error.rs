@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a kernel cannot be built.
+//! The reasons why a kernel cannot be built.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,55 +8,55 @@ use std::process::ExitStatus;
 use crate::apt::AptError;
 use crate::error::KernelError;
 
-/// Why a kernel cannot be built.
+/// The reason why a kernel cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The source is none.
+    /// The path or name is not the source of a kernel.
     #[error(
         "{0}: expected the source of a Linux kernel: a directory with its Makefile and Kconfig, or a package of Debian's such as linux-source-6.12"
     )]
     NoSource(String),
-    /// The source is no repository.
+    /// The source is not a repository.
     #[error(
         "{}: expected a repository of git, whose tags are built, found none", .0.display()
     )]
     NoRepository(PathBuf),
-    /// An end of a range of tags is no version.
+    /// An end of a range of tags is not a version.
     #[error("{option}: expected a version such as v6.13-rc1, found {word}")]
     NoVersion {
         /// The option that names it.
         option: &'static str,
-        /// What it says.
+        /// Its value.
         word: String,
     },
-    /// No tag is left.
+    /// No tag remains.
     #[error(
         "{}: --tags, --since and --until leave none of its {count} tags of kernels: widen them, or fetch first (`git fetch --tags`)", .path.display()
     )]
     NoTags {
         /// The repository.
         path: PathBuf,
-        /// How many tags match the patterns.
+        /// The number of tags that match the patterns.
         count: usize,
     },
-    /// There is a kernel of that name, and it is of another repository.
+    /// A kernel of that name exists, but is of another repository.
     #[error(
         "{id}: expected a kernel of {}, found one that was built from {other}: give these another name (--id)", .source_path.display()
     )]
     OtherTree {
         /// The kernel.
         id: String,
-        /// What is to be built.
+        /// The source that is to be built.
         source_path: PathBuf,
-        /// What it was built from.
+        /// The source from which it was built.
         other: String,
     },
     /// git cannot do something.
     #[error("{}: git: {said}", .path.display())]
     Git {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// What it says.
+        /// The complaint of git.
         said: String,
     },
     /// A repository lacks files of a tag, since it was cloned with a filter.
@@ -69,14 +69,14 @@ pub enum BuildError {
         /// The tag.
         tag: String,
     },
-    /// Who compiles cannot read it.
+    /// The user who compiles cannot read the source.
     #[error(
         "{}: expected a directory that {user} can read, since root compiles nothing: move it out of a closed directory, or give rights to read (`chmod a+rX`)", .path.display()
     )]
     Closed {
         /// The directory or file.
         path: PathBuf,
-        /// Who compiles.
+        /// The user who compiles.
         user: String,
     },
     /// A variant would be compared with a kernel of another source.
@@ -86,7 +86,7 @@ pub enum BuildError {
     OtherSource {
         /// The source.
         path: PathBuf,
-        /// The kernel that was built from it before.
+        /// The kernel that was built from it earlier.
         base: String,
     },
     /// Somebody has built in the source tree itself.
@@ -94,7 +94,7 @@ pub enum BuildError {
         "{}: expected a source tree in which nothing was built, as the kernel's Makefile does: `make mrproper` cleans it, and removes its .config", .0.display()
     )]
     Unclean(PathBuf),
-    /// There is no such configuration.
+    /// The configuration does not exist, or cannot be used.
     #[error("{0}")]
     Config(String),
     /// Programs or headers are missing.
@@ -102,36 +102,37 @@ pub enum BuildError {
         "a kernel is built with {missing}, which are not here: install them (`apt-get install {packages}`)"
     )]
     Tools {
-        /// What is missing.
+        /// The missing programs and headers.
         missing: String,
-        /// The packages of Debian that have it.
+        /// The Debian packages that contain them.
         packages: String,
     },
     /// Options were set that the configuration did not take.
     #[error("{}", .0.join("\npunctual: "))]
     Refused(Vec<String>),
-    /// The compiler, or another program of the build, has failed.
+    /// The compiler, or another program of the build, failed.
     #[error("{what}: the build failed ({status}):\n{lines}\nAll of it is in {}", .log.display())]
     Failed {
-        /// What was to be made.
+        /// The name of the target.
         what: String,
-        /// How make ended.
+        /// The exit status of make.
         status: ExitStatus,
         /// The first errors, line by line.
         lines: String,
-        /// The file with all that was printed.
+        /// The file with the whole output.
         log: PathBuf,
     },
-    /// Ctrl-C has ended it.
+    /// Ctrl-C ended the build.
     #[error("the build was interrupted: the same command goes on where it was")]
     Interrupted,
-    /// `setpriv` takes privileges away, and sees to it that make does not outlive its parent.
+    /// `setpriv` is missing: it takes privileges away, and makes sure that make does not outlive
+    /// its parent.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
     NoSetpriv,
-    /// A package cannot be had.
+    /// A package is not available.
     #[error(transparent)]
     Apt(#[from] AptError),
-    /// A kernel cannot be had or kept.
+    /// A kernel is not available, or cannot be stored.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// A file cannot be used.
@@ -139,13 +140,13 @@ pub enum BuildError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl BuildError {
-    /// Whether the fault is in what was asked for.
+    /// Returns true if the fault is in the request.
     pub fn is_request(&self) -> bool {
         match self {
             Self::NoSource(_)
@@ -162,12 +163,12 @@ impl BuildError {
         }
     }
 
-    /// Whether this source does not become a kernel, and another state of it may.
+    /// Returns true if this state of the source cannot be built, but another may.
     pub fn is_of_source(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }
 
-    /// The same of a tag: it may also know an option not yet, or no more.
+    /// The same for a tag: it may also not know an option yet, or no longer know it.
     pub fn is_of_tag(&self) -> bool {
         self.is_of_source() || matches!(self, Self::Refused(_))
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a kernel's configuration does not take an option: told from the `Kconfig` files of its
-//! source, as far as these say it on the option's own lines or around them.
+//! Explains why a kernel's configuration refuses an option, from the `Kconfig` files of its source,
+//! as far as these state it on the option's own lines or around them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,18 +10,18 @@ use super::config::Config;
 use super::setting::Setting;
 use super::tools;
 
-/// An option as it is defined in one place.
+/// One definition of an option.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Definition {
-    /// Whether a user is asked for it; if not, other options select it.
+    /// True if a user is asked for it; if not, other options select it.
     is_asked: bool,
-    /// What it depends on: its own lines, and those of the blocks around it.
+    /// The conditions on which it depends: its own lines, and those of the blocks around it.
     depends: Vec<String>,
-    /// The options of the choice that it is one of, itself included; none otherwise.
+    /// The options of the choice to which it belongs, including itself; empty if there is none.
     choice: Vec<String>,
 }
 
-/// Why a setting was refused, in words that follow `NAME=VALUE: `.
+/// The reason why a setting was refused, in words that follow `NAME=VALUE: `.
 pub(crate) fn why_refused(source: &Path, setting: &Setting, config: &Config) -> String {
     let architecture = config.architecture().map_or("x86", tools::of_kernel);
     let files = files(source, architecture).into_iter();
@@ -29,7 +29,7 @@ pub(crate) fn why_refused(source: &Path, setting: &Setting, config: &Config) -> 
     why_refused_by(texts, setting, config)
 }
 
-/// The same of the texts of these files.
+/// The same for the texts of these files.
 pub(crate) fn why_refused_by(
     texts: impl Iterator<Item = String>,
     setting: &Setting,
@@ -90,7 +90,7 @@ fn reasons(
     reasons
 }
 
-/// The `Kconfig` files that count for an architecture; others define the same names.
+/// The `Kconfig` files for an architecture; others define the same names.
 fn files(source: &Path, architecture: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![source.to_owned()];
@@ -127,7 +127,7 @@ fn is_elsewhere(below: &Path, own: &str) -> bool {
     }
 }
 
-/// The name that a line begins to define.
+/// The name of the option whose definition begins on a line.
 fn defined(line: &str) -> Option<&str> {
     let rest = line
         .trim_start()
@@ -162,20 +162,20 @@ fn selectors_in(text: &str, name: &str) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Block {
     depends: Vec<String>,
-    /// Where it is a choice: which definitions of the option are in it, and its options.
+    /// For a choice: the definitions of the option that are in it, and all its options.
     choice: Option<(Vec<usize>, Vec<String>)>,
 }
 
-/// What the lines that follow belong to.
+/// The element to which the following lines belong.
 enum Place {
     Nowhere,
     /// A block, whose own `depends on` may follow.
     Block,
     /// Another option.
     Other,
-    /// The option that is looked for.
+    /// The wanted option.
     Wanted,
-    /// Its help.
+    /// The help of the wanted option.
     Help,
 }
 
@@ -266,7 +266,7 @@ fn symbols(condition: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// `; did you mean …?`, where a name is close.
+/// `; did you mean …?` if a name is close, else nothing.
 fn likely(name: &str, all: &BTreeSet<String>) -> String {
     let distance = |other: &&String| strsim::osa_distance(name, other);
     let close = all.iter().min_by_key(distance);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! make, as the worker, with all that it prints in a file.
+//! Runs make as the worker, with all its output in a file.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -14,36 +14,36 @@ use super::error::BuildError;
 use super::tools;
 use super::worker::{self, Worker};
 
-/// How often it is looked whether make has ended, or Ctrl-C was pressed.
+/// The interval between two looks at whether make has ended, or Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How often it is told how far a build is.
+/// The interval between two reports on the progress of a build.
 const TELL: Duration = Duration::from_secs(30);
 
-/// How many lines of errors are shown.
+/// The number of error lines that are shown.
 const ERRORS_SHOWN: usize = 5;
 
-/// A kernel's directories.
+/// A call of make for a kernel, with its directories.
 #[derive(Clone, Debug)]
 pub(crate) struct Make<'a> {
     pub(crate) worker: Worker,
-    /// What the kernel runs on.
+    /// The architecture of the kernel.
     pub(crate) architecture: Architecture,
     pub(crate) source: &'a Path,
-    /// `O=`: what is built comes here.
+    /// The directory `O=` for the files that are built.
     pub(crate) out: &'a Path,
-    /// What make prints.
+    /// The file for the output of make.
     pub(crate) log: &'a Path,
-    /// Where compiled files are kept for other builds, if `ccache` is here.
+    /// The directory in which compiled files are kept for other builds, if `ccache` is installed.
     pub(crate) ccache: PathBuf,
-    /// How many compilers run side by side.
+    /// The number of compilers that run side by side.
     pub(crate) jobs: usize,
     /// Set by Ctrl-C.
     pub(crate) cancel: &'a AtomicBool,
 }
 
 impl Make<'_> {
-    /// Makes these targets; `what` is told where that fails.
+    /// Makes these targets; `what` names them in an error.
     pub(crate) fn run(
         &self,
         what: &str,
@@ -86,7 +86,7 @@ impl Make<'_> {
         })
     }
 
-    /// Whether no kernel was ever built in this directory.
+    /// Returns true if no kernel has been built in this directory.
     fn is_first(&self) -> bool {
         !self.out.join("vmlinux").exists()
     }
@@ -124,11 +124,11 @@ impl Make<'_> {
     }
 }
 
-/// What a build has printed.
+/// The output of a build.
 struct Printed(String);
 
 impl Printed {
-    /// The end of it, or all: errors of parallel compilers stand near the end.
+    /// Reads the end of the output, or all of it: errors of parallel compilers stand near the end.
     fn read(log: &Path) -> Self {
         const MOST: u64 = 4 << 20;
         let mut bytes = Vec::new();
@@ -143,7 +143,7 @@ impl Printed {
         }
     }
 
-    /// `1204 files, now kernel/sched/core.o`.
+    /// The progress of the build: `1204 files, now kernel/sched/core.o`.
     fn so_far(&self) -> String {
         let mut made = self.0.lines().filter_map(|line| {
             let mut words = line.strip_prefix("  ")?.split_whitespace();
@@ -159,7 +159,7 @@ impl Printed {
         format!("{count} files, now {last}")
     }
 
-    /// The first lines that tell what is wrong; the last ones, where none does.
+    /// The first lines that describe errors; the last lines if there are none.
     fn errors(&self) -> String {
         let lines: Vec<&str> = self.0.lines().collect();
         // kconfig and the kernel's own Makefile mark what they say by stars.

@@ -12,8 +12,8 @@ use serde::Deserialize;
 pub struct Setting {
     /// Its name, without `CONFIG_`.
     pub name: String,
-    /// Its value as `.config` has it: `y`, `m`, a number, a text in quotation marks; `n` where
-    /// it is not set.
+    /// Its value as in `.config`: `y`, `m`, a number, a text in quotation marks; `n` if it is not
+    /// set.
     pub value: String,
 }
 
@@ -60,7 +60,7 @@ impl TryFrom<String> for Setting {
     }
 }
 
-/// `250`, `-1` or `0x1000`.
+/// Returns true for numbers such as `250`, `-1` or `0x1000`.
 fn is_number(value: &str) -> bool {
     let all = |digits: &str, are: fn(&char) -> bool| {
         !digits.is_empty() && digits.chars().all(|c| are(&c))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is built: a directory of the user's, or Debian's package of a kernel's source; and what
-//! tells one state of it from another.
+//! The source to build: a directory of the user's, or Debian's package of a kernel's source; and
+//! the identity that tells one state of it from another.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,17 +16,17 @@ use crate::checksum;
 use crate::paths::{self, Lock};
 use punctual_model::Architecture;
 
-/// What names of Debian's packages begin with.
+/// The prefix of the names of Debian's packages.
 const PACKAGE: &str = "linux-source-";
 
 /// The source of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceTree {
-    /// Where it is.
+    /// The directory.
     pub(crate) path: PathBuf,
     /// A digest that changes when the source does.
     pub(crate) identity: String,
-    /// What it is, for a run's provenance.
+    /// A description of it, for a run's provenance.
     pub(crate) described: String,
 }
 
@@ -104,12 +104,12 @@ fn of_package(
     unpacked_before(&id, &base).ok_or_else(none)
 }
 
-/// The package's SHA-256, beside what was unpacked.
+/// The file with the package's SHA-256, beside the unpacked source.
 fn digest_file(base: &Path, id: &str) -> PathBuf {
     base.join(format!("{id}.sha256"))
 }
 
-/// A package of a whole version that is here already: no list of packages is asked.
+/// A package with a full version that is already unpacked: no package list is needed.
 fn unpacked_before(id: &str, base: &Path) -> Option<SourceTree> {
     let (name, version) = id.split_once('@')?;
     let path = base.join(id);
@@ -121,7 +121,7 @@ fn unpacked_before(id: &str, base: &Path) -> Option<SourceTree> {
     })
 }
 
-/// Unpacks an archive that has one directory, and returns that.
+/// Unpacks an archive that has one directory, and returns that directory.
 fn unpack(packed: &Path, to: &Path) -> io::Result<PathBuf> {
     let mut archive = tar::Archive::new(XzDecoder::new(File::open(packed)?));
     archive.unpack(to)?;
@@ -131,8 +131,8 @@ fn unpack(packed: &Path, to: &Path) -> io::Result<PathBuf> {
     Ok(first.ok_or_else(none)?.path())
 }
 
-/// The state of a work tree of git: the commit's tree, and what differs from it. `None` where
-/// this is no work tree.
+/// The state of a git work tree: the tree of its commit, and the differences from it. `None` if
+/// this is not a work tree.
 fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError> {
     // A file, in further work trees of one repository.
     if !path.join(".git").exists() {
@@ -168,7 +168,7 @@ fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError>
     }))
 }
 
-/// All files of a directory: names, contents, and where links lead.
+/// The state of all files of a directory: names, contents, and targets of links.
 fn of_files(path: &Path) -> Result<SourceTree, BuildError> {
     let mut lines = Vec::new();
     let mut directories = vec![path.to_owned()];
@@ -195,7 +195,7 @@ fn of_files(path: &Path) -> Result<SourceTree, BuildError> {
     })
 }
 
-/// What a file is, as a text of one line.
+/// Describes a file in one line of text.
 fn entry(file: &Path) -> Result<String, BuildError> {
     let metadata = fs::symlink_metadata(file).map_err(BuildError::at(file))?;
     if metadata.is_symlink() {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// A directory that whoever compiles can read.
+    /// A directory that the user who compiles can read.
     fn tree() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);

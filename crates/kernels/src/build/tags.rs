@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tags of a kernel's repository as a line of releases: which there are, and in which order.
+//! The tags of a kernel's repository as a line of releases, in their order.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::checksum;
 /// A tag of a kernel's repository, such as `v6.13-rc1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// What git calls it.
+    /// Its name in git.
     pub name: String,
     /// Its commit.
     pub(crate) commit: String,
@@ -26,8 +26,8 @@ impl Tag {
     }
 }
 
-/// The place of a version among others: numbers, then what stands behind them. A release
-/// candidate comes before its release, anything else after it.
+/// The place of a version among others: numbers, then the suffixes behind them. A release candidate
+/// comes before its release, anything else after it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     numbers: Vec<u64>,
@@ -35,7 +35,7 @@ struct Place {
 }
 
 impl Place {
-    /// That of a tag or a version; `None` where it is no kernel's.
+    /// The place of a tag or a version; `None` if it is not a kernel's.
     fn of(tag: &str) -> Option<Self> {
         let mut parts = bare(tag).split('-');
         let numbers = parts.next()?.split('.').map(|one| one.parse().ok());
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// `rc12` as its word and its number, which sort as they are meant.
+/// Splits `rc12` into its word and its number, which sort as intended.
 fn suffix(text: &str) -> Option<(i8, String, u64)> {
     let word = text.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
@@ -65,14 +65,13 @@ fn bare(tag: &str) -> &str {
     tag.strip_prefix('v').unwrap_or(tag)
 }
 
-/// The tags of a repository that name versions of a kernel, the oldest version first: those that
-/// match one of `patterns`, as `git tag --list` has them, or all where there is none; and of
-/// these the ones from `since` to `until`, both included. `progress` is told which tags match a
-/// pattern and name no version.
+/// The tags of a repository that name versions of a kernel, oldest version first. Only tags that
+/// match one of `patterns`, as for `git tag --list`, count, or all if there is no pattern; of
+/// these, the ones from `since` to `until`, both included. `progress` is told which tags match a
+/// pattern but name no version.
 ///
-/// # Errors
-/// Where the directory is no repository that the compiling user can read, an end is no version,
-/// or no tag is left.
+/// If the directory is not a repository that the compiling user can read, an end is not a version,
+/// or no tag remains.
 pub fn tags(
     source: &str,
     patterns: &[String],
@@ -119,8 +118,8 @@ pub fn tags(
     Ok(left)
 }
 
-/// The tags that git tells of, in the order of their versions, each version once; and the names of
-/// those that are no version.
+/// The tags in git's output, in the order of their versions, each version once; and the names of
+/// those that are not versions.
 fn in_order(told: &str) -> (Vec<Tag>, Vec<String>) {
     let tag = |line: &str| {
         let [name, kind, object, tree, kind_of, object_of, tree_of] =
@@ -151,7 +150,7 @@ fn in_order(told: &str) -> (Vec<Tag>, Vec<String>) {
     (all.into_iter().map(|(_, tag)| tag).collect(), others)
 }
 
-/// What an unchanged work tree of these files has as its source's digest.
+/// The digest of the source in an unchanged work tree with these files.
 fn identity(tree: &str) -> String {
     format!("git {}", checksum::of_bytes(format!("{tree}\n").as_bytes()))
 }
@@ -167,7 +166,7 @@ pub(crate) fn repository(source: &str, worker: Worker) -> Result<std::path::Path
     Err(BuildError::Closed { path, user })
 }
 
-/// A repository's name, as a path that `make` accepts may have it: `linux` of `/x/linux.git`.
+/// A repository's name in characters that `make` accepts in a path: `linux` for `/x/linux.git`.
 pub(crate) fn directory_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".git").unwrap_or(&name);
@@ -176,8 +175,8 @@ pub(crate) fn directory_name(path: &Path) -> String {
     plain.collect()
 }
 
-/// What the kernels of a repository's tags are called, before `@VERSION`: `linux-debian-6.12-rt`,
-/// after directory and configuration, and what is set in it.
+/// The name of the kernels of a repository's tags, before `@VERSION`, made from directory,
+/// configuration and settings: `linux-debian-6.12-rt`.
 pub fn line_name(order: &Order) -> String {
     let directory = Path::new(&order.source).canonicalize();
     let directory = directory.unwrap_or_else(|_| order.source.clone().into());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel is built with: programs and headers of this machine.
+//! The programs and headers of this machine that build a kernel.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use punctual_model::Architecture;
 use super::error::BuildError;
 use super::worker::Worker;
 
-/// What the kernel calls an architecture.
+/// The kernel's name for an architecture.
 pub(crate) fn of_kernel(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::Amd64 => "x86",
@@ -18,7 +18,7 @@ pub(crate) fn of_kernel(architecture: Architecture) -> &'static str {
     }
 }
 
-/// What stands before the names of compiler and linker for an architecture.
+/// The prefix of the names of compiler and linker for an architecture.
 pub(crate) fn prefix(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::Amd64 => "",
@@ -26,7 +26,7 @@ pub(crate) fn prefix(architecture: Architecture) -> &'static str {
     }
 }
 
-/// Where the image is in what was built, and what `make` calls it.
+/// The path of the image in the build directory, and the name of its `make` target.
 pub(crate) fn image(architecture: Architecture) -> (&'static str, &'static str) {
     match architecture {
         Architecture::Amd64 => ("arch/x86/boot/bzImage", "bzImage"),
@@ -34,7 +34,7 @@ pub(crate) fn image(architecture: Architecture) -> (&'static str, &'static str) 
     }
 }
 
-/// Programs, and the packages of Debian that have them.
+/// Programs, and the Debian packages that contain them.
 const PROGRAMS: [(&str, &str); 7] = [
     ("make", "make"),
     ("gcc", "gcc"),
@@ -48,14 +48,14 @@ const PROGRAMS: [(&str, &str); 7] = [
 /// The compiler for kernels of another architecture, and its package.
 const CROSS: (&str, &str) = ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu");
 
-/// Headers: `objtool` reads ELF files, certificates are read by OpenSSL.
+/// Headers: `objtool` reads ELF files, and OpenSSL reads certificates.
 const HEADERS: [(&str, &str); 3] = [
     ("stdlib.h", "libc6-dev"),
     ("gelf.h", "libelf-dev"),
     ("openssl/x509.h", "libssl-dev"),
 ];
 
-/// Whether all is here; one error names all that is not.
+/// Checks that everything is installed; one error names everything that is missing.
 pub(crate) fn check(worker: Worker, architecture: Architecture) -> Result<(), BuildError> {
     let cross = architecture.is_foreign().then_some(CROSS);
     let mut missing: Vec<_> = PROGRAMS

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who compiles: the user himself; for root, the user who called `sudo`, else `nobody`.
+//! The user who compiles: the caller; for root, the user who called `sudo`, else `nobody`.
 //!
-//! A kernel's source is a program of many thousand lines of make, shell and C. It runs without
-//! any privilege, and root reads and writes the files of a build through that user only.
+//! A kernel's source is a program of many thousand lines of make, shell and C. It runs without any
+//! privilege, and root reads and writes the files of a build only as that user.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -17,25 +17,25 @@ use crate::child::ends_with_parent;
 /// `nobody` and `nogroup` on Debian, and nearly everywhere else.
 const NOBODY: u32 = 65_534;
 
-/// Where root's builds are if nobody else can reach root's cache.
+/// The directory of root's builds if nobody else can reach root's cache.
 const OF_ROOT: &str = "/var/cache/punctual/build";
 
-/// Who compiles.
+/// The user who compiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Worker {
-    /// User and group where these are others than one's own.
+    /// User and group, if they differ from the caller's.
     other: Option<(u32, u32)>,
 }
 
 impl Worker {
-    /// The one for whoever runs this.
+    /// The worker for the current user.
     pub(crate) fn new() -> Self {
         let is_root = rustix::process::geteuid().is_root();
         let other = is_root.then(|| sudo().unwrap_or((NOBODY, NOBODY)));
         Self { other }
     }
 
-    /// What it is called in errors.
+    /// Its name in errors.
     pub(crate) fn name(self) -> String {
         match self.other {
             Some((NOBODY, _)) => "the user nobody".to_owned(),
@@ -44,7 +44,7 @@ impl Worker {
         }
     }
 
-    /// A program without privileges, of an environment of its own; it ends when this process
+    /// A command without privileges and with an environment of its own; it ends when this process
     /// does. Ctrl-C does not reach it.
     pub(crate) fn command(self, program: &str) -> Command {
         let mut options = vec!["--no-new-privs".to_owned()];
@@ -63,7 +63,7 @@ impl Worker {
         command
     }
 
-    /// git in a directory, which belongs to whomever it may.
+    /// A git command in a directory, whoever owns that.
     pub(crate) fn git(self, path: &Path) -> Command {
         let mut command = self.command("git");
         command.args(["-c", "core.fsmonitor=false", "-c"]);
@@ -72,7 +72,7 @@ impl Worker {
         command
     }
 
-    /// The directory of all builds: in the cache, or where the worker can reach it.
+    /// The directory of all builds: in the cache, or in another place that the worker can reach.
     pub(crate) fn root(self, cache: &Path) -> Result<PathBuf, BuildError> {
         fs::create_dir_all(cache).map_err(BuildError::at(cache))?;
         let reaches = |path: &Path| self.succeeds("test", &["-x"], path);
@@ -87,8 +87,8 @@ impl Worker {
         Ok(root)
     }
 
-    /// What tells his directories from those of another who compiles for root; empty where
-    /// nobody else does.
+    /// The suffix that tells the worker's directories from those of another user who compiles for
+    /// root; empty if there is no other.
     pub(crate) fn mark(self) -> String {
         match self.other {
             Some((user, _)) if user != NOBODY => format!("-{user}"),
@@ -96,7 +96,7 @@ impl Worker {
         }
     }
 
-    /// Makes a directory that is the worker's own, unless it is there.
+    /// Makes a directory that belongs to the worker, unless it exists.
     pub(crate) fn directory(self, path: &Path) -> Result<(), BuildError> {
         match fs::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
@@ -105,7 +105,7 @@ impl Worker {
         self.own(path)
     }
 
-    /// Gives a file or directory, which nobody else can have touched, to the worker.
+    /// Gives the worker a file or directory, which nobody else can have touched.
     pub(crate) fn own(self, path: &Path) -> Result<(), BuildError> {
         match self.other {
             Some((user, group)) => {
@@ -115,7 +115,7 @@ impl Worker {
         }
     }
 
-    /// Whether the worker can read a file.
+    /// Returns true if the worker can read a file.
     pub(crate) fn can_read(self, path: &Path) -> Result<bool, BuildError> {
         self.succeeds("test", &["-r"], path)
     }
@@ -154,7 +154,7 @@ impl Worker {
         Err(BuildError::at(path)(error))
     }
 
-    /// Removes a file of a build, where there is one.
+    /// Removes a file of a build, if it exists.
     pub(crate) fn remove(self, path: &Path) -> Result<(), BuildError> {
         if self.succeeds("rm", &["-f", "--"], path)? {
             return Ok(());
@@ -170,21 +170,21 @@ impl Worker {
     }
 }
 
-/// Makes a directory that everybody can read, whatever root's umask says.
+/// Makes a directory that everybody can read, whatever root's umask.
 pub(crate) fn public_directory(path: &Path) -> Result<(), BuildError> {
     fs::create_dir_all(path)
         .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)))
         .map_err(BuildError::at(path))
 }
 
-/// The user who called `sudo`, if that was a person's account.
+/// The user who called `sudo`, unless that was root.
 fn sudo() -> Option<(u32, u32)> {
     let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
     let both = (number("SUDO_UID")?, number("SUDO_GID")?);
     (both.0 != 0).then_some(both)
 }
 
-/// Ends a program and all that it has started, in its process group.
+/// Ends a program and everything that it has started, in its process group.
 pub(crate) fn end(child: &mut Child) {
     let group = rustix::process::Pid::from_child(child);
     // Where it has just ended by itself there is nobody left to tell.

@@ -32,7 +32,7 @@ impl Scratch {
         self.catalog.add(id, &self.vmlinuz(), "", &[], false)
     }
 
-    /// The names in the catalog's directory, but for locks.
+    /// The names in the catalog's directory, except for locks.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(&self.catalog.directory)
             .unwrap()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An arm64 kernel: an `Image`, which is not compressed, and has its version somewhere.
+//! An arm64 kernel: an `Image`, which is not compressed, and has its version at any place.
 
 use super::Finding;
 
-/// What the kernel's version begins with, wherever it is.
+/// The beginning of the kernel's version, wherever it is.
 const VERSION: &[u8] = b"Linux version ";
 
-/// Longer is no version.
+/// The greatest length of a version.
 const VERSION_MAX: usize = 1024;
 
 /// The header of an arm64 kernel.
@@ -21,14 +21,15 @@ impl<'a> Header<'a> {
         (magic && image.len() >= 64).then_some(Self { image })
     }
 
-    /// How long the file must be: up to the end of the last section, where its EFI stub, which
-    /// distributions' kernels have, tells of sections; else no more than the header.
+    /// The least length of the file: up to the end of the last section, if its EFI stub, which
+    /// distributions' kernels have, lists sections; otherwise only the header.
     pub(super) fn image_len(&self) -> u64 {
         self.sections_end().unwrap_or(64)
     }
 
-    /// By the PE format: the offset of the COFF header at 0x3c; there the number of sections
-    /// and the length of the optional header; then the sections, 40 bytes each.
+    /// The end of the last section, by the PE format. The offset of the COFF header is at 0x3c;
+    /// there are the number of sections and the length of the optional header; then the sections
+    /// follow, 40 bytes each.
     fn sections_end(&self) -> Option<u64> {
         if !self.image.starts_with(b"MZ") {
             return None;
@@ -47,8 +48,9 @@ impl<'a> Header<'a> {
         (0..count).filter_map(end).max()
     }
 
-    /// Flag 0 tells the byte order: only little-endian kernels run on the virtual bench. Flags 1
-    /// and 2 tell how long pages are: its processor, a Cortex-A57, has none of 16 KiB.
+    /// Checks the flags. Flag 0 is the byte order: only little-endian kernels run on the virtual
+    /// bench. Flags 1 and 2 are the page size: the bench's processor, a Cortex-A57, has no pages of
+    /// 16 KiB.
     pub(super) fn check(&self) -> Result<(), Finding> {
         if self.image[24] & 1 != 0 {
             let advice = "take a kernel built with CONFIG_CPU_LITTLE_ENDIAN=y";
@@ -64,7 +66,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// The version, without the words "Linux version", as that of a bzImage is.
+    /// The version without the words "Linux version", like that of a bzImage.
     pub(super) fn banner(&self) -> Result<String, Finding> {
         let begins = self.image.windows(VERSION.len()).enumerate();
         let begins = begins.filter(|(_, window)| *window == VERSION);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a busybox can do that does not run here, as its bytes tell.
+//! The applets of a busybox that does not run on this machine, read from its bytes.
 //!
-//! Every busybox holds the names of its applets in a row, sorted, each behind a zero byte
+//! Every busybox holds the names of its applets in a row, sorted, each after a zero byte
 //! (`applet_names` in its `include/applet_tables.h`).
 
-/// What each name is made of.
+/// Returns true if the bytes can be the name of an applet.
 fn is_name(name: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"[_-.+".contains(byte);
     !name.is_empty() && name.len() < 32 && name.iter().all(plain)
 }
 
-/// The longest row of sorted names in these bytes, if there is one that has what any busybox
-/// for a guest has.
+/// The longest row of sorted names in these bytes, if it includes the applets that any busybox for
+/// a guest has.
 pub(super) fn in_bytes(busybox: &[u8]) -> Option<Vec<String>> {
     let mut longest: Vec<&[u8]> = Vec::new();
     let mut row: Vec<&[u8]> = Vec::new();

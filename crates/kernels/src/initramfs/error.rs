@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why an initramfs cannot be made.
+//! The reasons why an initramfs cannot be made.
 
 use std::io;
 use std::path::PathBuf;
 
 use punctual_model::Architecture;
 
-/// Why an initramfs cannot be made.
+/// The reason why an initramfs cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitramfsError {
     /// A file cannot be read.
@@ -14,52 +14,52 @@ pub enum InitramfsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What it is to be.
+        /// The kind of file that was expected.
         expected: &'static str,
-        /// What is wrong.
+        /// The error.
         error: io::Error,
     },
-    /// The target program is not there.
+    /// The target program is missing.
     #[error("{}: expected punctual-target, found no such file: build it with `{}`", .path.display(), build_command(*.architecture))]
     NoTarget {
-        /// Where it is to be.
+        /// The path where it should be.
         path: PathBuf,
-        /// What it is to run on.
+        /// The architecture of the guest.
         architecture: Architecture,
     },
-    /// The target program is not a static one for the guest's processor.
+    /// The target program is not a static program for the guest's processor.
     #[error("{}: expected punctual-target as a static {architecture} program, found {found}: build it with `{}`", .path.display(), build_command(*.architecture))]
     Target {
         /// The file.
         path: PathBuf,
-        /// What it is to run on.
+        /// The architecture of the guest.
         architecture: Architecture,
-        /// What it is.
+        /// The kind of file that was found.
         found: String,
     },
-    /// There is no busybox.
+    /// No busybox was found.
     #[error(
         "expected busybox in /bin, /usr/bin or the PATH, found none: install a static one (`apt-get install busybox-static`)"
     )]
     NoBusybox,
-    /// That busybox does not run in the guest, or tells no applets here.
+    /// That busybox does not run in the guest, or does not list its applets here.
     #[error("{}: expected a static busybox for {architecture}, found {found}: install one (`apt-get install busybox-static`)", .path.display())]
     Busybox {
         /// The file.
         path: PathBuf,
-        /// What it is to run on.
+        /// The architecture of the guest.
         architecture: Architecture,
-        /// What it is.
+        /// The kind of file that was found.
         found: String,
     },
-    /// A program is not one for the guest's processor.
+    /// A program is not built for the guest's processor.
     #[error("{}: expected an {architecture} program, found {found}: name a program that was built for {architecture}", .path.display())]
     Program {
         /// The file.
         path: PathBuf,
-        /// What it is to run on.
+        /// The architecture of the guest.
         architecture: Architecture,
-        /// What it is.
+        /// The kind of file that was found.
         found: String,
     },
     /// A library is missing on this machine.
@@ -69,26 +69,26 @@ pub enum InitramfsError {
         program: PathBuf,
         /// The library's name.
         library: String,
-        /// Where it was looked for.
+        /// The directories that were searched.
         searched: String,
     },
-    /// Two different things are to have one path in the guest.
+    /// Two different files would have the same path in the guest.
     #[error(
         "{0}: expected one file of this path in the guest, found two that differ: leave one out or rename it"
     )]
     Conflict(String),
-    /// A path that cannot be one in the guest.
+    /// A path is not possible in the guest.
     #[error("{0:?}: expected an absolute path of plain names for the guest: rename the file")]
     BadPath(String),
-    /// A module is not ready to be loaded.
+    /// A module cannot be loaded as it is.
     #[error("{}: expected a kernel module (ELF), found {found}: name an unpacked .ko file", .path.display())]
     Module {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file that was found.
         found: String,
     },
-    /// The format has an end.
+    /// The file is too large for the format.
     #[error("{0}: expected a file below 4 GiB: leave it out")]
     TooLarge(String),
     /// The archive cannot be written to memory.
@@ -96,7 +96,7 @@ pub enum InitramfsError {
     Archive(io::Error),
 }
 
-/// What builds the programs of guests of an architecture.
+/// The command that builds the programs for guests of an architecture.
 pub fn build_command(architecture: Architecture) -> String {
     if architecture.is_foreign() {
         format!("./build --targets {}", architecture.machine())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is in the guest's file system: the target as process 1, busybox, modules, programs.
+//! The contents of the guest's file system: the target as process 1, busybox, modules, programs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ const HOSTS: &str = "127.0.0.1 localhost\n";
 pub struct Program {
     /// Its name in `/usr/bin` there.
     pub name: String,
-    /// Where it is here: one for the guest's architecture.
+    /// Its path on this machine; it must be built for the guest's architecture.
     pub file: PathBuf,
 }
 
-/// The guest that every virtual run starts from: the target as init, busybox for loads, the
+/// The guest from which every virtual run starts: the target as init, busybox for loads, the
 /// modules in the order in which they are loaded, and further programs in `/usr/bin`.
 pub fn base(
     architecture: Architecture,
@@ -108,7 +108,7 @@ fn put_busybox(
     Ok(())
 }
 
-/// What busybox can do differs from build to build, so it is asked.
+/// The applets of a busybox, by asking it, as they differ from build to build.
 fn told_applets(busybox: &Path, architecture: Architecture) -> Result<Vec<String>, InitramfsError> {
     let describe = |found: String| InitramfsError::Busybox {
         path: busybox.to_owned(),
@@ -152,9 +152,10 @@ fn file_name(path: &Path) -> Result<&str, InitramfsError> {
     name.ok_or_else(|| InitramfsError::BadPath(path.display().to_string()))
 }
 
-/// Finds a busybox that runs here, and in guests of this machine's architecture: in `/bin`, `/usr/bin`, then along the PATH.
+/// Finds a busybox that runs here and in guests of this machine's architecture: in `/bin`,
+/// `/usr/bin`, then along the PATH.
 ///
-/// A dynamic one is passed over if a static one follows.
+/// A dynamically linked one is passed over if a static one follows.
 pub fn find_busybox() -> Result<PathBuf, InitramfsError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = ["/bin", "/usr/bin"].map(PathBuf::from);
@@ -192,7 +193,8 @@ fn check_busybox(
     })
 }
 
-/// Says what the bytes are unless they are a static program for this architecture.
+/// Returns an error that describes the bytes, unless they are a static program for this
+/// architecture.
 pub(super) fn require_static(bytes: &[u8], architecture: Architecture) -> Result<(), String> {
     let needs = elf::needs(bytes, architecture)?;
     match needs.interpreter {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which libraries a program needs, and where they are.
+//! The libraries that a program needs, and their places.
 //!
-//! This follows the dynamic loader (ld.so(8)) in its search, but for what only exists at run
-//! time: `LD_LIBRARY_PATH`, `dlopen` and variants for particular processors.
+//! This follows the search of the dynamic loader (ld.so(8)), except for features of run time only:
+//! `LD_LIBRARY_PATH`, `dlopen` and variants for particular processors.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
@@ -20,7 +20,7 @@ pub(super) struct Library {
     pub(super) guest_path: String,
 }
 
-/// Where Debian's dynamic loader looks without a cache.
+/// The directories that Debian's dynamic loader searches without a cache.
 const STANDARD: &[&str] = &[
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -30,7 +30,7 @@ const STANDARD: &[&str] = &[
     "/usr/lib",
 ];
 
-/// The dynamic loader and all libraries that a program needs. A static one needs none.
+/// The dynamic loader and all libraries that a program needs. A static program needs none.
 pub(super) fn of(program: &Path, needs: &Needs) -> Result<Vec<Library>, InitramfsError> {
     let Some(interpreter) = &needs.interpreter else {
         return Ok(Vec::new());
@@ -52,9 +52,9 @@ pub(super) fn of(program: &Path, needs: &Needs) -> Result<Vec<Library>, Initramf
     Ok(libraries)
 }
 
-/// Where libraries are on a machine.
+/// The directories with libraries on a machine.
 struct Directories {
-    /// Known to the dynamic loader through its cache only.
+    /// Directories that the dynamic loader knows only through its cache.
     configured: Vec<PathBuf>,
 }
 
@@ -76,20 +76,20 @@ impl Directories {
 struct Found {
     name: String,
     path: PathBuf,
-    /// The directory that it must be in, if that is settled: a standard one, or the one that
-    /// it is asked for by path.
+    /// The directory in which it must be, if that is settled: a standard one, or the one in the
+    /// path by which it is requested.
     home: Option<String>,
 }
 
-/// A library that somebody needs, and where that one has it looked for first.
+/// A library that some file needs, and the directories where that file has it looked for first.
 struct Wanted {
     name: String,
     directories: Vec<PathBuf>,
-    /// What its own libraries inherit.
+    /// The search path that its own libraries inherit.
     rpath: Vec<PathBuf>,
 }
 
-/// Breadth first, as the dynamic loader does; the first of a name serves all.
+/// Searches breadth first, as the dynamic loader does; the first library of a name serves all.
 fn search(
     program: &Path,
     needs: &Needs,
@@ -160,7 +160,8 @@ fn locate(want: &Wanted, directories: &Directories) -> Option<(Found, Needs)> {
         .find_map(by_name)
 }
 
-/// A library for another machine is passed over, as the dynamic loader does.
+/// Tries a file as a library. A library for another machine is passed over, as by the dynamic
+/// loader.
 fn try_file(name: &str, path: &Path, home: Option<&str>) -> Option<(Found, Needs)> {
     let needs = elf::needs(&fs::read(path).ok()?, Architecture::Amd64).ok()?;
     let found = Found {
@@ -185,7 +186,7 @@ fn missing(program: &Path, want: &Wanted) -> InitramfsError {
     }
 }
 
-/// The directories that a file in the format of ld.so.conf names; `include` is passed over.
+/// The directories named in a file in the format of ld.so.conf; `include` is passed over.
 fn read_configuration(file: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines()
@@ -239,8 +240,8 @@ mod tests {
         assert!(read_configuration(Path::new("/nowhere")).is_empty());
     }
 
-    /// Builds a program with a library of its own and another below that, where there is a
-    /// C compiler, and looks where each of them goes.
+    /// Builds a program with a library of its own and another below that, if there is a C compiler,
+    /// and looks at where each of them goes.
     #[test]
     fn private_libraries_go_beside_the_c_library() {
         if !punctual_skip::program("cc") {

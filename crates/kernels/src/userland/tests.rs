@@ -5,7 +5,7 @@ use tar::{Builder, Header};
 
 use super::*;
 
-/// A tar file of these: name, kind, mode, contents or where a link leads.
+/// A tar file of these entries: name, kind, mode, and contents or link target.
 fn tar_of(entries: &[(&str, EntryType, u32, &[u8])]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (name, kind, mode, contents) in entries {
@@ -42,7 +42,7 @@ fn file(mode: u32, text: &str) -> Entry {
     Entry::File { mode, bytes }
 }
 
-/// What lies in a userland, and nothing else.
+/// Checks that a userland holds these entries and nothing else.
 fn assert_holds(userland: &Userland, expected: &[(&str, Entry)]) {
     let held: Vec<(&str, &Entry)> = userland.entries.iter().map(|(n, e)| (&**n, e)).collect();
     let expected: Vec<(&str, &Entry)> = expected.iter().map(|(n, e)| (*n, e)).collect();

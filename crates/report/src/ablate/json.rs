@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What options buy, for programs.
+//! Benefits of options, for programs.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What options buy, as a page.
+//! Benefits of options, as a page.
 
 use maud::{Markup, html};
 use punctual_judge::Verdict;
@@ -46,7 +46,7 @@ fn options(ablation: &Ablation) -> Markup {
     } })
 }
 
-/// Each line of advice with what came of it; nothing where none was given.
+/// Each line of advice with its outcome; empty if none was given.
 fn advice(ablation: &Ablation) -> Markup {
     let told = |trial: &Trial| {
         let outcome = trial.outcome(&ablation.rule)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of which the truth is known.
+//! Options with known truth.
 
 use serde_json::Value;
 
@@ -251,7 +251,7 @@ fn what_changes_both_ways_holds_in_part() {
     assert_eq!(outcome(&both), Outcome::InPart);
 }
 
-/// Runs of which the hackbench step could not be measured with these seeds.
+/// Runs whose hackbench step could not be measured with these seeds.
 fn without_hackbench(boot: &str, seeds: &[u64]) -> Vec<Run> {
     let mut runs = runs(boot, 4_000, 1_000_000);
     for run in runs.iter_mut().filter(|run| seeds.contains(&run.seed)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What options buy, for terminals.
+//! Benefits of options, for terminals.
 
 use punctual_judge::Verdict;
 use punctual_model::Nanos;
@@ -9,8 +9,9 @@ use crate::compare::verdict_told;
 use crate::gate::why_text;
 use crate::text::{Lines, clean, exact};
 
-/// Each option that changes something, ranked; then those that change nothing, and those that
-/// were not tried. No line longer than `width`, but for tables of functions.
+/// Each option that changes something, ranked.
+/// Then it lists options that change nothing, and those not tried. No line is longer than `width`,
+/// but for tables of functions.
 pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
     let mut lines = Lines::new(width);
     for said in head(ablation) {
@@ -64,7 +65,7 @@ pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
     lines.finish()
 }
 
-/// What was compared with what, and how sure it is.
+/// Describes the two sides of the comparison, and its confidence.
 pub fn head(ablation: &Ablation) -> Vec<String> {
     let base = &ablation.base;
     let boot = match base.boot.as_str() {
@@ -89,7 +90,7 @@ pub fn head(ablation: &Ablation) -> Vec<String> {
     said
 }
 
-/// Its name, and what it is where that is not its name.
+/// Returns its name, and its contents where the name does not tell them.
 pub fn called(trial: &Trial, ablation: &Ablation) -> String {
     let name = trial.name();
     let (side, base) = (&trial.side, &ablation.base);
@@ -127,11 +128,11 @@ fn shortened(command: &str) -> String {
     }
 }
 
-/// So many figures of one measurement are listed; of more, the one that changes most.
+/// The most figures listed of one measurement; of more, the one that changes most.
 const LISTED: usize = 3;
 
-/// What an option changes, each with a row that it is about. Figures of one probe under one load
-/// that change the same way are one entry where they are many.
+/// Returns the changes that an option makes, each with a row that it is about.
+/// Many figures of one probe under one load that change the same way are one entry.
 pub fn changes<'a>(ablation: &Ablation, trial: &'a Trial) -> Vec<(&'a Row, String)> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in trial.told() {
@@ -168,7 +169,7 @@ pub fn changes<'a>(ablation: &Ablation, trial: &'a Trial) -> Vec<(&'a Row, Strin
     groups.into_iter().flat_map(entries).collect()
 }
 
-/// Options that change nothing, together with those of which the same is to be said.
+/// Groups options that change nothing by their reason.
 fn by_reason<'a>(silent: &[&'a Trial]) -> Vec<(String, Vec<&'a Trial>)> {
     let mut groups: Vec<(String, Vec<&Trial>)> = Vec::new();
     for trial in silent {
@@ -206,7 +207,7 @@ fn signed(by: Nanos) -> String {
     format!("{sign}{}", exact(by))
 }
 
-/// What else is to be said: arguments that are unknown, and what came of advice.
+/// Returns further remarks: unknown arguments, and the outcome of advice.
 pub fn also(ablation: &Ablation, trial: &Trial) -> Vec<String> {
     let mut said = Vec::new();
     if !trial.unknown.is_empty() {
@@ -226,7 +227,7 @@ pub fn advice_told(advice: &Advice) -> String {
     format!("{} ({})", advice.says, advice.source)
 }
 
-/// Why nothing is told of an option.
+/// Returns the reason why nothing is told of an option.
 pub fn nothing(trial: &Trial) -> String {
     if let Some(gap) = &trial.gap {
         return format!("not measured: {gap}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bisections of which the truth is known.
+//! Bisections with known truth.
 
 use punctual_judge::{Baselines, judge};
 use punctual_model::Nanos;

@@ -5,11 +5,11 @@ use super::Bisect;
 use crate::gate::why_text;
 use crate::text::{clean, wrap};
 
-/// How many columns a verdict's word takes.
+/// The columns of a verdict's word.
 const WORD: usize = "skipped".len();
 
-/// The verdicts on the way, what they have come to, and what changed; no line longer than
-/// `width`, but for tables of functions.
+/// The verdicts on the way, the result, and the change.
+/// No line is longer than `width`, but for tables of functions.
 pub fn bisect_text(bisect: &Bisect, width: usize) -> String {
     let mut lines = Vec::new();
     for demand in bisect.demands() {

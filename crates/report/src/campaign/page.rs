@@ -10,12 +10,12 @@ use crate::scope::{self, told};
 use crate::shell::{Chapter, Page, folded, wide};
 use crate::text::{counted, time, times};
 
-/// How to read the heat map.
+/// Instructions for reading the heat map.
 const HOW: &str = "Each cell is a subject's figure over all of its seeds: the worst sample of \
     all, or the middle of the medians. The lowest of a row is green; the redder another is, the \
     more times the lowest it is. That number stands below it.";
 
-/// How the order comes about.
+/// Explains the order.
 const ORDER: &str = "By the geometric mean of how many times the lowest of its row each figure \
     is. It is an order of what was seen, not a verdict: for that, limits are judged.";
 
@@ -85,7 +85,7 @@ fn cell(row: &Row, subject: usize) -> Markup {
     } }
 }
 
-/// The class of the style sheet for how many times the lowest of its row a figure is.
+/// The class of the style sheet for the ratio of a figure to the lowest of its row.
 fn warmth(times: f64) -> &'static str {
     match times {
         t if t < 1.05 => "heat0",

@@ -6,11 +6,11 @@ use crate::judgement::judgement_text;
 use crate::scope::told;
 use crate::text::{Lines, clean, thousands, times};
 
-/// More gaps than these are counted.
+/// The most gaps that are listed; further ones are counted.
 const GAPS: usize = 10;
 
-/// Each setting with its ranking, figures and verdicts; then stories and gaps. No line is
-/// longer than `width`.
+/// Each setting with its ranking, figures and verdicts, then stories and gaps.
+/// No line is longer than `width`.
 pub fn campaign_text(campaign: &Campaign, width: usize) -> String {
     let mut lines = Lines::new(width);
     lines.put(&clean(&head(campaign)));
@@ -87,8 +87,7 @@ pub fn head(campaign: &Campaign) -> String {
     )
 }
 
-/// The subjects in their order, each with how many times the lowest figures its own are; and
-/// those that are not ranked.
+/// The subjects in order, each with the ratio of its figures to the lowest; and those not ranked.
 pub fn ranking_told(setting: &Setting) -> Vec<String> {
     let ranks = setting.ranking();
     let mut told: Vec<String> = ranks

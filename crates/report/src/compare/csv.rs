@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::{Cell, Comparison, verdict_name};
 use crate::csv::{field, quoted};
 
-/// One line of text for each figure of each subject: RFC 4180, times in nanoseconds. `verdict`,
-/// the bounds of its ratio and its p are those of the judged figure; a field is empty where
+/// One line of text for each figure of each subject: RFC 4180, times in nanoseconds.
+/// `verdict`, the bounds of its ratio and its p are those of the judged figure. A field is empty if
 /// nothing is known of it.
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let mut text =

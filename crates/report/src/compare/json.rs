@@ -7,7 +7,7 @@ use punctual_judge::{Comparison as Judged, Verdict};
 
 use super::{Cell, Comparison, Digests, Section, verdict_name};
 
-/// `punctual.compare/1`: times in nanoseconds; what is missing has a reason and no number.
+/// `punctual.compare/1`: times in nanoseconds; a gap has a reason and no number.
 pub fn comparison_json(comparison: &Comparison) -> Value {
     let subjects = comparison.subjects.iter().zip(&comparison.digests);
     let subjects: Vec<Value> = subjects

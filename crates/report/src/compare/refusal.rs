@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which runs cannot be compared.
+//! The runs that cannot be compared, and the reasons.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use punctual_judge::fate;
 use punctual_model::Plan;
 use punctual_model::run::{Run, State};
 
-/// Why runs are not compared, in one sentence.
+/// The reason why runs are not compared, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(String);
 
@@ -21,14 +21,15 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl Refusal {
-    /// Two runs that did not measure the same.
+    /// Creates the refusal of two runs that did not measure the same.
     pub(crate) fn of_two(one: &Run, other: &Run, what: &str) -> Self {
         let (one, other) = (&one.id, &other.id);
         Self(format!("{one} and {other} cannot be compared: {what}"))
     }
 }
 
-/// Every run must have finished, and measured what the first did, in the same kind of time.
+/// Checks that every run has finished.
+/// Every run must have measured the same as the first, in the same kind of time.
 pub fn check(runs: &[Run]) -> Result<(), Refusal> {
     for run in runs {
         if run.state != State::Finished {
@@ -48,8 +49,8 @@ pub fn check(runs: &[Run]) -> Result<(), Refusal> {
     difference(runs).map_or(Ok(()), |why| Err(Refusal(why)))
 }
 
-/// Which of these runs measured something else than the first, and what: `r1 and r4 cannot be
-/// compared: …`.
+/// Finds a run that measured something else than the first, and tells the difference.
+/// `r1 and r4 cannot be compared: …`
 pub fn difference(runs: &[Run]) -> Option<String> {
     let (first, others) = runs.split_first()?;
     let mut different = others.iter().filter_map(|other| {
@@ -60,7 +61,7 @@ pub fn difference(runs: &[Run]) -> Option<String> {
     different.next()
 }
 
-/// What makes two runs two different measurements.
+/// Returns the reason why two runs are two different measurements.
 pub fn of_two(one: &Run, other: &Run) -> Option<String> {
     let differ = |what: &str, one: &str, other: &str| {
         (one != other).then(|| format!("the {what} is {one} here and {other} there"))
@@ -76,8 +77,9 @@ pub fn of_two(one: &Run, other: &Run) -> Option<String> {
         .or_else(|| punctual_model::imported::difference(one, other))
 }
 
-/// What differs between two plans, in TOML, but for the seed and what could not be brought
-/// along; `None` where they measure the same.
+/// Returns the difference between two plans, in TOML.
+/// The seed, and anything that could not be brought along, do not count. Returns `None` if the
+/// plans measure the same.
 pub fn plans(one: &str, other: &str) -> Option<String> {
     if one == other {
         return None;

@@ -8,9 +8,9 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{Cell, Comparison, Section, verdict_sentences};
 use crate::text::{Lines, clean, short_names, time, times};
 
-/// How many columns a subject's name may take.
+/// The most columns of a subject's name.
 const NAME: usize = 24;
-/// How many columns ratio and percentage take.
+/// The columns of ratio and percentage.
 const CHANGE: usize = 19;
 
 /// No line is longer than `width`, as far as names and numbers allow.
@@ -47,7 +47,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     lines.finish()
 }
 
-/// Puts a section's lines; whether they hold all figures.
+/// Puts a section's lines. Returns true if they hold all figures.
 fn put_section(
     comparison: &Comparison,
     section: &Section,
@@ -97,7 +97,7 @@ fn put_section(
     shown == widths.len()
 }
 
-/// A figure's name stands over its times, not over what is said of them.
+/// Places a figure's name over its times, not over the remarks on them.
 fn head(section: &Section, at: usize, name: &str) -> String {
     let is_time = |cells: &Vec<Cell>| matches!(cells[at], Cell::Time { .. });
     let has_time = section.cells.iter().any(is_time);

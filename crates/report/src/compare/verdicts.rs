@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a subject is lower or higher than the first one, row by row.
+//! The verdict of lower or higher than the first subject, row by row.
 
 use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, is_identical};
 use punctual_model::probe::Shape;
@@ -23,8 +23,8 @@ pub enum Leading {
 }
 
 impl Leading {
-    /// Where every arrival is known of all runs of all subjects that have a measurement, the
-    /// latest of them counts, and no longer the worst of the samples, which is drawn by lot.
+    /// Chooses the latest arrival over the worst sample, which is drawn by lot.
+    /// That takes knowledge of every arrival in all runs of all subjects that have the measurement.
     pub fn of(matrix: &Matrix<'_>, row: &Measurement) -> Self {
         let is_known = |(run, recording): &(&Run, &Recording)| {
             let arrivals = run.arrivals_of(recording);
@@ -41,7 +41,7 @@ impl Leading {
         }
     }
 
-    /// What counts of a run; none where no figure does.
+    /// Returns the figure of a run that counts; `None` if no figure does.
     fn figure(self, row: &Measurement) -> Option<fn(&Stats) -> Option<Nanos>> {
         match row.view().shape {
             _ if self == Self::Arrivals => Some(|stats| stats.watched.worst()),
@@ -52,16 +52,16 @@ impl Leading {
         }
     }
 
-    /// Whether it is the same where all samples are. On another machine or kernel, equal samples
-    /// say nothing of what happens between them.
+    /// Returns true if it is equal whenever all samples are.
+    /// On another machine or kernel, equal samples say nothing of what happens between them.
     fn follows_samples(self, own: &[(&Run, &Recording)], other: &[(&Run, &Recording)]) -> bool {
         let mut both = own.iter().zip(other);
         self == Self::Samples || both.all(|((own, _), (other, _))| own.is_made_like(other))
     }
 }
 
-/// The verdicts of each subject against the first, row by row; of the first itself, and of
-/// runs that cannot be compared, `None`.
+/// Returns the verdicts of each subject against the first, row by row.
+/// They are `None` for the first itself, and for runs that cannot be compared.
 pub fn against_first(
     matrix: &Matrix<'_>,
     rule: &Rule,
@@ -77,8 +77,8 @@ pub fn against_first(
     matrix.columns.iter().enumerate().map(of_column).collect()
 }
 
-/// The verdicts of one subject against another, by the leading figure of each row; one for
-/// each row, `None` where that has no such figure. Each run gives one figure.
+/// Returns the verdicts of one subject against another, by the leading figure of each row.
+/// There is one for each row, `None` if the row has no such figure. Each run gives one figure.
 pub fn of_pair(
     rows: &[(&Measurement, Leading)],
     of: &Column<'_>,
@@ -119,8 +119,8 @@ pub fn of_pair(
     pairs.into_iter().zip(rows).map(of_row).collect()
 }
 
-/// What whole runs have of a measurement; of runs that are the same, being of one seed in
-/// virtual time, the first.
+/// Returns the recordings of a measurement in whole runs.
+/// Runs of one seed in virtual time are the same: of these it returns the first.
 pub fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Recording)> {
     let mut kept: Vec<(&Run, &Recording)> = Vec::new();
     for Measured { run, recording } in column.found(row) {
@@ -156,7 +156,7 @@ pub fn name(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// A verdict with its ratio and what would tell more, in words.
+/// A verdict with its ratio and the further runs that would tell more, in words.
 pub fn told(judged: &Judged, rule: &Rule) -> String {
     let ratio = judged.ratio.map_or(String::new(), |ratio| {
         let range = ratio.bounds.map_or(String::new(), |(low, high)| {
@@ -180,8 +180,7 @@ pub fn told(judged: &Judged, rule: &Rule) -> String {
     format!("{}{ratio}{more}", name(&judged.verdict))
 }
 
-/// All verdicts in sentences: one for each row; one for all, where there are no figures to be
-/// told.
+/// All verdicts in sentences: one for each row, or one for all if there are no figures to tell.
 pub fn sentences(comparison: &Comparison) -> Vec<String> {
     (1..comparison.subjects.len())
         .flat_map(|at| of_subject(comparison, at))
@@ -213,7 +212,7 @@ fn of_subject(comparison: &Comparison, at: usize) -> Vec<String> {
     }
 }
 
-/// Whether one sentence says both: there are no figures to be told.
+/// Returns true if one sentence covers both, with no figures to tell.
 fn is_alike(one: &Judged, other: &Judged) -> bool {
     let is_plain =
         |verdict: &Verdict| matches!(verdict, Verdict::Undecided(_) | Verdict::Identical);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page about a machine: what to do first, then each finding.
+//! The page about a machine: the first steps to take, then each finding.
 
 use maud::{Markup, html};
 use punctual_doctor::{Diagnosis, Finding, Verdict};
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::shell::{self, Chapter};
 
-/// How many columns the trials' text takes.
+/// The columns of the trials' text.
 const WIDTH: usize = 80;
 
-/// One HTML file with all that was found, whatever of it a terminal shows, and what was tried.
+/// One HTML file with all findings, whether a terminal shows them or not, and the trials.
 pub fn doctor_page(diagnosis: &Diagnosis, look: Look<'_>, trials: Option<&[Tried]>) -> String {
     let title = in_all(diagnosis, look.purpose);
     let lead = html! {
@@ -68,7 +68,7 @@ fn wrong(diagnosis: &Diagnosis, all: &[&Finding]) -> Markup {
     } }
 }
 
-/// Each with what was found, or why not.
+/// Lists each with its finding, or the reason for none.
 fn listed(all: &[&Finding]) -> Markup {
     let said = |one: &Finding| match &one.verdict {
         Verdict::Fine(found) | Verdict::Wrong(found) => found.to_string(),

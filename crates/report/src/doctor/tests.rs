@@ -144,7 +144,7 @@ fn no_line_is_longer_than_the_terminal_and_colour_only_where_there_is_one() {
     );
 }
 
-/// What to do comes before what was found, and what one step settles stands under it.
+/// First steps come before findings, and the checks that one step settles stand under it.
 #[test]
 fn the_first_steps_are_commands_of_each_system() {
     let model = Verdict::Wrong(found("preempt", Of::Text("none".into())));
@@ -223,13 +223,13 @@ Then restart the machine (`sudo reboot`), and run `punctual doctor` again.
     assert!(text.contains("\n  misses six periods in a row"), "{text}");
 }
 
-/// What to do first on a machine of which nothing is known.
+/// Returns the first steps on a machine of which nothing is known.
 fn nowhere_steps(diagnosis: &Diagnosis) -> Vec<Step> {
     let empty = tempfile::tempdir().unwrap();
     diagnosis.first_steps(&Machine::new(empty.path()), 3)
 }
 
-/// A page has all that `--all` prints, and what strangers wrote is text there.
+/// A page has everything that `--all` prints, and strangers' words are text there.
 #[test]
 fn a_page_has_the_steps_and_each_finding() {
     let several = several();
@@ -284,7 +284,7 @@ fn what_weighs_and_is_not_known_is_not_called_fit() {
     );
 }
 
-/// `none`, and what was measured with one option that buys nothing and one that buys much.
+/// `none`, and measurements with one option that buys nothing and one that buys much.
 fn trials() -> Vec<Tried> {
     let mut runs = fixtures::seeds(5);
     for run in &mut runs {

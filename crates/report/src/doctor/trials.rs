@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What options buy in virtual time: without and with each, run by run.
+//! Benefits of options in virtual time: without and with each, run by run.
 
 use punctual_doctor::{Check, Diagnosis, Trial};
 use punctual_judge::{Comparison as Judged, Rule, Verdict};
@@ -15,9 +15,9 @@ use crate::text::{Lines, clean, columns, exact, list};
 pub struct Tried {
     /// The check that asks for it.
     pub check: &'static Check,
-    /// What was measured with it; its name says with what.
+    /// The subject with the option, which its name tells.
     pub subject: String,
-    /// What was measured without it.
+    /// The subject without it.
     pub without: String,
     /// The measurement: `timer, stress, cpu0`.
     pub title: String,
@@ -25,11 +25,11 @@ pub struct Tried {
     pub figures: Vec<(&'static str, Nanos, Nanos)>,
     /// Run by run, by the worst sample; `None` where nothing can be judged.
     pub judged: Option<Judged>,
-    /// How sure that is.
+    /// The confidence rule of the verdict.
     pub rule: Rule,
-    /// With how many seeds.
+    /// The number of seeds.
     pub seeds: usize,
-    /// Why the worst samples were late.
+    /// The causes of the worst samples' lateness.
     pub why: Option<Why>,
 }
 
@@ -42,11 +42,12 @@ pub struct Why {
     pub with: (String, Story),
 }
 
-/// What came of these checks' options. `names` are the subjects': the first has none of them,
-/// the others one each.
+/// Judges the options of these checks.
+/// `names` are the subjects': the first has none of them, the others one each.
 ///
 /// # Errors
-/// Where these runs did not measure the same, or did not finish.
+///
+/// Fails if these runs did not measure the same, or did not finish.
 pub fn tried(
     runs: &[Run],
     checks: &[&'static Check],
@@ -93,14 +94,14 @@ pub fn tried(
 }
 
 impl Tried {
-    /// What was given: boot arguments, or another kernel.
+    /// Returns the option given: boot arguments, or another kernel.
     fn option(&self) -> &str {
         let own = self.subject.strip_prefix(&self.without);
         own.filter(|own| own.starts_with(' '))
             .map_or(&*self.subject, str::trim)
     }
 
-    /// What it comes to, in words.
+    /// Describes the result in words.
     fn sentence(&self) -> String {
         let seeds = self.seeds;
         let Some(judged) = &self.judged else {
@@ -118,7 +119,7 @@ impl Tried {
     }
 }
 
-/// What was tried and what came of it, then what virtual time tells nothing of.
+/// Describes the options tried and their results, then what virtual time tells nothing of.
 pub fn trials_text(trials: &[Tried], diagnosis: &Diagnosis, width: usize) -> String {
     let mut lines = Lines::new(width);
     lines.line("");

@@ -18,7 +18,7 @@ const TOP: i32 = 26;
 /// With more points than this their signs would run into each other.
 const SIGNS: usize = 20;
 
-/// What a subject has for each number of threads.
+/// A subject's figures by number of threads.
 type Points = BTreeMap<u64, Both>;
 
 /// The worst case, and the mean or the median.
@@ -34,7 +34,7 @@ struct Curve<'a> {
     points: Points,
 }
 
-/// The figure; `None` where no number of threads is told or no samples were kept.
+/// Draws the figure. Returns `None` if no number of threads is known or no samples were kept.
 pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     let row = group.first()?;
     let (curves, title, middle) = if row.view().shape == Shape::Steps {
@@ -64,7 +64,7 @@ pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     Some(figure)
 }
 
-/// Variants `N=2`, `N=10`, …: each is a point, the worst of which may be at its beginning.
+/// Variants `N=2`, `N=10`, …: each is a point, whose worst may be at its beginning.
 fn steps<'a>(matrix: &Matrix<'a>, group: &[Measurement]) -> Vec<Curve<'a>> {
     let mut curves: BTreeMap<usize, Curve<'a>> = BTreeMap::new();
     for row in group {
@@ -87,7 +87,7 @@ fn steps<'a>(matrix: &Matrix<'a>, group: &[Measurement]) -> Vec<Curve<'a>> {
     curves.into_values().collect()
 }
 
-/// One variant whose samples say how many threads were waiting.
+/// One variant with the number of waiting threads in its samples.
 fn waiting<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Curve<'a>> {
     let curve = |series: Series<'a>| {
         let mut values: BTreeMap<u64, Vec<Nanos>> = BTreeMap::new();
@@ -108,8 +108,9 @@ fn waiting<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Curve<'a>> {
     series(matrix, row).into_iter().filter_map(curve).collect()
 }
 
-/// How many threads were waiting at each sample of `semaphore`: in a round one more at every
-/// attempt, and one fewer at every post. `None` where not every sample is there.
+/// Counts the waiting threads at each sample of `semaphore`.
+/// In a round there is one more at every attempt, and one fewer at every post. Returns `None` if
+/// not every sample is there.
 fn by_waiting(recording: &Recording) -> Option<Vec<(u64, Nanos)>> {
     let all = recording.settings.get("waiters")?.number()?;
     let all = u64::try_from(all).ok()?;

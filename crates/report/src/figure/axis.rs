@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Axes: where values lie, and which of them are named.
+//! Axes: the places of values, and the choice of named ones.
 
 use punctual_model::units::Nanos;
 
 use super::canvas::{Anchor, Canvas, Ink, TEXT, width};
 use crate::text::thousands;
 
-/// An axis has at most so many names, along which they have room.
+/// The most names of an axis, along which they have room.
 const NAMES: usize = 8;
 
 /// Values along one direction of a figure.
 pub struct Axis {
     low: f64,
     high: f64,
-    /// Where the lowest and the highest value lie.
+    /// The places of the lowest and the highest value.
     ends: (i32, i32),
     logarithmic: bool,
 }
@@ -50,7 +50,7 @@ impl Axis {
         }
     }
 
-    /// From zero; logarithmic where the values are far apart and all above zero.
+    /// Starts from zero; logarithmic if the values are far apart and all above zero.
     pub fn suiting(low: f64, high: f64, ends: (i32, i32)) -> Self {
         if low > 0.0 && high > low * 10.0 {
             Self::logarithmic(low, high, ends)
@@ -85,8 +85,8 @@ impl Axis {
         }
     }
 
-    /// The finest of the usual subdivisions whose names have room; linear ones where the axis
-    /// is so short that it has none.
+    /// Returns the finest of the usual subdivisions whose names have room.
+    /// Linear ones serve if the axis is so short that it has none.
     fn logarithmic_ticks(&self, most: usize) -> Vec<f64> {
         let halves: Vec<f64> = (2..20).map(|half| f64::from(half) / 2.0).collect();
         let factors: [&[f64]; 5] = [
@@ -135,13 +135,13 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// Where a pair of values lies.
+    /// Returns the place of a pair of values.
     pub fn place(&self, x: f64, y: f64) -> (i32, i32) {
         (self.x.place(x), self.y.place(y))
     }
 
-    /// Draws limits along x, from `top` down to the axis, each with its value above it where
-    /// that has room beside the one before.
+    /// Draws limits along x, from `top` down to the axis.
+    /// Each has its value above it if that has room beside the one before.
     pub fn draw_limits(&self, canvas: &mut Canvas, bounds: &[Nanos], top: i32, with_values: bool) {
         let bottom = self.y.ends.0;
         let mut bounds = bounds.to_vec();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A bar per subject, from zero: the middle of its samples, and how far they reach.
+//! A bar per subject, from zero: the middle of its samples, and their range.
 
 use punctual_model::units::Nanos;
 
@@ -22,7 +22,7 @@ const TOP: i32 = 4;
 struct BarRow {
     top: i32,
     name: String,
-    /// Nothing where it is a title.
+    /// The bar; `None` if the row is a title.
     bar: Option<Bar>,
 }
 
@@ -33,15 +33,15 @@ struct Bar {
     text: String,
 }
 
-/// Whether bars are wanted of a measurement.
+/// Returns true if bars are wanted of a measurement.
 fn is_wanted(row: &Measurement) -> bool {
     // What is no tick has another cause each time: its average says nothing.
     let is_service = PROBES.contains(&row.probe.as_str());
     row.is_throughput() || is_service && (row.probe != "tick" || row.variant == "tick")
 }
 
-/// The figure of the measurements of one probe under one load; `None` where it is not wanted,
-/// or nothing was measured.
+/// The figure of the measurements of one probe under one load.
+/// Returns `None` if it is not wanted, or nothing was measured.
 pub fn bars(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     let (mut rows, mut top, mut drawn) = (Vec::new(), TOP, Vec::new());
     let wanted: Vec<&Measurement> = group.iter().filter(|row| is_wanted(row)).collect();

@@ -5,15 +5,15 @@ use maud::{Markup, html};
 
 /// A figure's width, in units; a page shows about eight tenths of a pixel for each.
 pub const WIDTH: i32 = 640;
-/// Where values begin, to the right of an axis's names.
+/// The left end of values, to the right of an axis's names.
 pub const LEFT: i32 = 78;
-/// Where values end.
+/// The right end of values.
 pub const RIGHT: i32 = WIDTH - 22;
 /// The size of text.
 pub const TEXT: i32 = 15;
 
-/// Colours of equal lightness: a contrast of 3.7 or more on white and on near-black, told
-/// apart also by those who see few colours.
+/// Colours of equal lightness: a contrast of 3.7 or more on white and on near-black.
+/// People who see few colours can tell them apart, too.
 const COLOURS: [&str; 6] = [
     "#2a78c2", "#c8551b", "#12876a", "#b4559a", "#8a7000", "#7a7a7a",
 ];
@@ -21,7 +21,7 @@ const COLOURS: [&str; 6] = [
 /// The dashes that tell lines apart without colour, one for each colour.
 const DASHES: [&str; 6] = ["", "9 4", "3 3", "11 4 3 4", "6 3", "15 5"];
 
-/// What is drawn with.
+/// The ink of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// The colour of text.
@@ -55,7 +55,7 @@ impl Ink {
     }
 }
 
-/// Which end of a text is where it is written.
+/// The end of a text that is at its given place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// Its first letter.
@@ -73,7 +73,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty one.
+    /// Creates an empty one.
     pub fn new(height: i32) -> Self {
         let parts = Vec::new();
         Self { height, parts }
@@ -145,7 +145,7 @@ impl Canvas {
         }
     }
 
-    /// What was drawn, as small as a letter.
+    /// The drawing, as small as a letter.
     pub fn swatch(self) -> Markup {
         html! {
             svg.swatch viewBox="0 0 36 16" fill="currentColor" aria-hidden="true" {
@@ -155,7 +155,7 @@ impl Canvas {
     }
 }
 
-/// How wide a number with its unit is, or a little less.
+/// The width of a number with its unit, or a little less.
 pub fn width(text: &str) -> i32 {
     text.chars().count() as i32 * TEXT * 11 / 20
 }

@@ -8,7 +8,7 @@ use crate::matrix::Measurement;
 use crate::published::steps::Counts;
 
 const HEIGHT: i32 = 320;
-/// Where lines begin: below one sample.
+/// The beginning of lines: below one sample.
 const FLOOR: f64 = 0.6;
 
 /// The figure; `None` where nothing was counted.

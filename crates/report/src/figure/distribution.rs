@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which share of samples was at least so late: both scales logarithmic, one line per subject.
+//! The share of samples at least so late: both scales logarithmic, one line per subject.
 
 use punctual_model::units::Nanos;
 
@@ -12,12 +12,12 @@ use crate::text::thousands;
 use punctual_model::probe::Shape;
 
 const HEIGHT: i32 = 320;
-/// Where all samples lie.
+/// The place of the share of all samples.
 const TOP: i32 = 26;
 /// Values so many times smaller than the largest lie on the left edge.
 const REACH: f64 = 20_000.0;
 
-/// A subject's values: how many samples have each, rising.
+/// A subject's values: the number of samples that have each, rising.
 struct Tail {
     values: Vec<(Nanos, u64)>,
     /// Those past the last bin.
@@ -105,7 +105,8 @@ fn values(found: &[Measured<'_>]) -> Tail {
     Tail { values, overflow }
 }
 
-/// How far the samples are from zero; `None` where not all were kept, for bins lack the sign.
+/// Returns the distances of the samples from zero.
+/// Returns `None` if not all were kept, for bins lack the sign.
 fn distances(found: &[Measured<'_>]) -> Option<Tail> {
     let mut values = Vec::new();
     for recording in found.iter().map(|one| one.recording) {
@@ -139,8 +140,8 @@ fn draw(canvas: &mut Canvas, plot: &Plot, all: &[Series<'_>], tails: &[Tail], wh
     }
 }
 
-/// The stepped line: at each value it falls by the samples that have it. It ends above the
-/// worst sample, at the share of one.
+/// Returns the stepped line, which falls at each value by the samples that have it.
+/// It ends above the worst sample, at the share of one.
 fn outline(plot: &Plot, tail: &Tail) -> Vec<(i32, i32)> {
     let all = tail.count();
     let (mut left, mut points) = (all, Vec::new());

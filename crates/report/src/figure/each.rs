@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long each execution of some work took: bars in groups, from zero.
+//! The time of each execution of some work: bars in groups, from zero.
 
 use super::axis::{Axis, Plot, number_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT, TEXT};
@@ -12,7 +12,7 @@ const HEIGHT: i32 = 240;
 /// More than these would run into each other.
 const MOST: usize = 24;
 
-/// The figure; `None` where it is not wanted, or there is but one execution.
+/// The figure; `None` if it is not wanted, or there is but one execution.
 pub fn each(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     if row.probe != PROBE {
         return None;

@@ -9,9 +9,9 @@ use super::canvas::{Canvas, Ink, LEFT, RIGHT, TEXT};
 const TOP: i32 = 8;
 const BOTTOM: i32 = 260;
 
-/// The figure of pairs of a number and a length in nanoseconds, in the order of the numbers: both
-/// scales are logarithmic, so that what is linear is a diagonal. `None` where there are fewer than
-/// two.
+/// The figure of pairs of a number and a length in nanoseconds, in the order of the numbers.
+/// Both scales are logarithmic, so that a linear relation is a diagonal. `None` if there are fewer
+/// than two pairs.
 pub fn growth(with: &str, lengths: &[(u64, i64)]) -> Option<Markup> {
     let points = lengths.iter().filter(|(number, ns)| *number > 0 && *ns > 0);
     let points: Vec<(f64, f64)> = points

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often each latency occurred: both scales logarithmic, one stepped line per subject.
+//! The frequency of each latency: both scales logarithmic, one stepped line per subject.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::matrix::{Matrix, Measurement};
 use crate::text::thousands;
 
 const HEIGHT: i32 = 300;
-/// Where the highest count lies.
+/// The place of the highest count.
 const TOP: i32 = 26;
 /// Steps per factor of ten; fine enough to see modes, wide enough to have samples.
 const STEPS: f64 = 24.0;
@@ -21,7 +21,7 @@ const FLOOR: f64 = 0.7;
 #[derive(Default)]
 struct StepCounts {
     steps: BTreeMap<i32, u64>,
-    /// Samples that a logarithmic scale has no place for, and those past the last bin.
+    /// Samples without a place on a logarithmic scale, and those past the last bin.
     outside: u64,
 }
 
@@ -85,7 +85,7 @@ fn step(value: f64) -> i32 {
     (value.log10() * STEPS).floor() as i32
 }
 
-/// Where a step begins.
+/// Returns the beginning of a step.
 fn edge(step: i32) -> f64 {
     10_f64.powf(f64::from(step) / STEPS)
 }

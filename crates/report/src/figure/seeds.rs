@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The worst case of each seed: how much one run's maximum says.
+//! The worst case of each seed, which shows how much one run's maximum says.
 
 use super::axis::{Axis, Plot, drawable, extent, time_name};
 use super::canvas::{Anchor, Canvas, Ink, WIDTH};

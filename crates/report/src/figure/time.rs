@@ -18,7 +18,7 @@ const TOP: i32 = 26;
 /// With more samples than this, only the worst of each column of dots is drawn.
 const DOTS: usize = 20_000;
 
-/// What is drawn of a sample.
+/// The aspect of a sample that is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
     /// Its value on a logarithmic scale, at its time.
@@ -53,7 +53,7 @@ impl Look {
         }
     }
 
-    /// `None` where there is no place for it.
+    /// Returns `None` if there is no place for it.
     fn y(self, sample: &Sample) -> Option<f64> {
         match self {
             Self::Lateness => drawable(sample.value),
@@ -224,7 +224,7 @@ fn dots(canvas: &mut Canvas, plot: &Plot, panel: &Panel<'_>, look: Look) {
     }
 }
 
-/// What stands above a panel.
+/// Describes a panel in a line above it.
 fn described(panel: &Panel<'_>, look: Look) -> String {
     let (name, count) = (&panel.series.name, thousands(panel.recording.count));
     let Some(farthest) = look.farthest(panel) else {
@@ -238,7 +238,7 @@ fn described(panel: &Panel<'_>, look: Look) -> String {
     format!("{name}: {word} {value}, {moment}; n = {count}")
 }
 
-/// When it was, in the unit of the axis unless that shows nothing but zeros.
+/// Returns its moment, in the unit of the axis unless that shows nothing but zeros.
 fn at(moment: Nanos) -> String {
     if moment < Nanos::from_millis(10) {
         return format!("at {moment}");

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of each row, judged by the same permutation of whole runs.
 
-use punctual_judge::{Comparison, Pair, Rule, Verdict, compare_rows, is_identical};
+use punctual_judge::{Comparison, Pair, compare_rows, is_identical};
 use punctual_model::probe::Shape;
 use punctual_model::{Nanos, Recording, Run};
 
+use super::standing::{longer, standing};
 use super::{Row, Standing, Terms, differences, watched};
 use crate::arrivals::middle;
 use crate::compare::found;
 use crate::matrix::{Column, Measured, Measurement};
 use crate::stats::Stats;
 
-/// Of what a figure is.
+/// The kind of data that a figure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// Of the samples.
@@ -22,7 +23,7 @@ pub enum Of {
     Arrivals,
     /// Of the latest arrival: foretold, or reached by an aimed sample.
     Latest,
-    /// Of a function: for how long it ran at most within one stretch that keeps threads waiting.
+    /// Of a function: the longest that it ran within one stretch that keeps threads waiting.
     Function,
 }
 
@@ -36,7 +37,7 @@ impl Of {
         }
     }
 
-    /// Whether it shows that something got worse, and never that nothing did.
+    /// Returns true if it shows that something got worse, and never that nothing did.
     fn only_alarms(self) -> bool {
         !matches!(self, Self::Samples | Self::Arrivals)
     }
@@ -45,42 +46,43 @@ impl Of {
 /// A figure of a row, there and here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// What it is called: `median`, `p99`, `worst`; a function's name.
+    /// Its name: `median`, `p99`, `worst`; a function's name.
     pub name: String,
-    /// Of what it is.
+    /// The kind of data that it is about.
     pub of: Of,
-    /// Which of a run's samples it is: the one that is not shorter than this share of all.
+    /// The quantile: of a run's samples, the one that is not shorter than this share of all.
     pub share: f64,
-    /// Whether it is the one that counts most of this measurement.
+    /// True if it is the one that counts most of this measurement.
     pub leads: bool,
-    /// How it stands.
+    /// Its standing.
     pub standing: Standing,
     /// The baseline's middle run.
     pub there: Nanos,
     /// The middle run here.
     pub here: Nanos,
-    /// With how many of the seeds that both have it is higher here.
+    /// The number of shared seeds with which it is higher here.
     pub higher: usize,
-    /// How many seeds both have.
+    /// The number of seeds that both have.
     pub seeds: usize,
     /// Run by run: lower, higher, not separated.
     pub compared: Comparison,
-    /// The function to blame: that keeps the latest arrival here waiting, where it is one.
+    /// The function to blame for an arrival: the one that keeps the latest arrival here waiting.
     pub blame: Option<String>,
 }
 
 impl Judged {
-    /// Whether the row stands as it does: what only alarms counts where it got worse.
+    /// Returns true if it counts for the row's standing.
+    /// A figure that only alarms counts if it got worse.
     pub fn counts(&self) -> bool {
         !self.of.only_alarms() || self.standing == Standing::Worse
     }
 
-    /// Whether a sample stands for it, which can be explained.
+    /// Returns true if a sample stands for it, which can be explained.
     pub fn is_of_samples(&self) -> bool {
         matches!(self.of, Of::Samples | Of::Sampled)
     }
 
-    /// How many times the baseline's figure it is.
+    /// Returns its ratio to the baseline's figure.
     pub fn ratio(&self) -> Option<f64> {
         self.compared.ratio.map(|ratio| ratio.estimate)
     }
@@ -88,13 +90,13 @@ impl Judged {
 
 type Value = fn(&Stats) -> Option<Nanos>;
 
-/// A figure, before it is judged.
+/// A figure before its judgement.
 #[derive(Clone, Copy)]
 struct Figure {
     name: &'static str,
     share: f64,
     value: Value,
-    /// Whether a row without it is none: where there are samples, there is a worst one.
+    /// True if a row without it is none: where there are samples, there is a worst one.
     leads: bool,
 }
 
@@ -112,7 +114,8 @@ const LATENCY: &[Figure] = &[
     figure("p99", 0.99, |stats| stats.quantile(0.99), false),
     figure("worst", 1.0, Stats::worst, true),
 ];
-/// Samples lie on both sides of zero: what counts is how far they lie apart, and from zero.
+/// Figures for samples on both sides of zero.
+/// Their distance from each other, and from zero, is what counts.
 const JITTER: &[Figure] = &[
     figure("p1 to p99", 0.99, spread, false),
     figure("farthest", 1.0, Stats::farthest, true),
@@ -149,7 +152,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// One that is not of samples.
+    /// A figure that is not of samples.
     pub(super) fn new(
         name: String,
         of: Of,
@@ -221,8 +224,8 @@ pub(super) fn rows(
     rows.map(row).collect()
 }
 
-/// The figures that there are samples for on both sides; an error, where something is missing
-/// on one side, or on both.
+/// Returns the figures with samples on both sides.
+/// It is an error if something is missing on one side, or on both.
 fn drawn(
     row: &Measurement,
     own: &Column<'_>,
@@ -288,8 +291,8 @@ fn drawn(
     Ok(all)
 }
 
-/// Where every arrival of all runs is known, a quantile of them leads: the latest sample is one
-/// draw of what that is the tail of.
+/// Adds a quantile that leads, if every arrival of all runs is known.
+/// The latest sample is one draw of the distribution that it is the tail of.
 fn add_watched(
     all: &mut Vec<Drawn>,
     there: &[(&Run, &Recording)],
@@ -381,8 +384,8 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
     blamed(told.collect())
 }
 
-/// Who got longer is to blame for the arrivals that did; where nobody did, who keeps the latest of
-/// them waiting.
+/// Blames the function that got longer for the arrivals that did.
+/// If none did, the function that keeps the latest of them waiting remains to blame.
 fn blamed(mut all: Vec<Judged>) -> Vec<Judged> {
     let functions = all.iter().filter(|one| one.of == Of::Function);
     let most = functions.max_by_key(|one| one.here - one.there);
@@ -394,30 +397,4 @@ fn blamed(mut all: Vec<Judged>) -> Vec<Judged> {
         }
     }
     all
-}
-
-/// Of a function: worse, where it runs longer for certain and by so much that it matters.
-fn longer(compared: &Comparison, matters: bool) -> Standing {
-    match compared.verdict {
-        Verdict::Identical => Standing::Unchanged,
-        Verdict::Higher if matters => Standing::Worse,
-        _ => Standing::Undecided,
-    }
-}
-
-/// *Not worse* is shown, not assumed: the ratio's upper bound is below the smallest effect
-/// worth finding. *Worse* is higher by more than `matters`, for certain; what is higher for
-/// certain, and by less, is tolerated.
-fn standing(compared: &Comparison, rule: &Rule, there: f64, matters: f64) -> Standing {
-    let bounds = compared.ratio.and_then(|ratio| ratio.bounds);
-    let by = bounds.map(|(low, high)| [low, high].map(|bound| (bound - 1.0) * there));
-    match (compared.verdict, by) {
-        (Verdict::Identical, _) => Standing::Unchanged,
-        (Verdict::Lower, _) => Standing::NotWorse,
-        (Verdict::Higher, Some([_, most])) if most <= matters => Standing::Tolerated,
-        (Verdict::Higher, Some([least, _])) if least < matters => Standing::Undecided,
-        (Verdict::Higher, _) => Standing::Worse,
-        _ if bounds.is_some_and(|(_, high)| high <= rule.effect) => Standing::NotWorse,
-        (Verdict::NotSeparated { .. } | Verdict::Undecided(_), _) => Standing::Undecided,
-    }
 }

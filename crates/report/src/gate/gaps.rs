@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was not measured: no digest tells of it, and no figure.
+//! Gaps in measurement, which no digest and no figure shows.
 
 use punctual_judge::{Independent, beyond_the_kernel, fate};
 use punctual_model::run::State;
@@ -9,7 +9,7 @@ use super::mends::{Mend, without};
 use super::{Row, Standing};
 use crate::matrix::Measurement;
 
-/// A step of which nothing was measured, or not all of it.
+/// A step that was not measured, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The step's number in the plan, from 0; `None` of a plan that cannot be read.
@@ -18,11 +18,11 @@ pub struct Gap {
     pub probe: String,
     /// The load.
     pub load: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What a run has not measured of its plan, each step answering for itself.
+/// Returns the gaps of a run against its plan, each step answering for itself.
 pub fn gaps(run: &Run) -> Vec<Gap> {
     let whole = |why: String| Gap {
         step: None,
@@ -77,7 +77,7 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
     gaps
 }
 
-/// That a step was ended before it had all its samples, or has not all of each.
+/// Describes a step that was ended before it had all its samples, or lacks some of them.
 fn part(run: &Run, step: u32) -> Option<String> {
     if without(Mend::Interrupted) {
         return None;
@@ -86,8 +86,9 @@ fn part(run: &Run, step: u32) -> Option<String> {
     own.find_map(Recording::shortcoming)
 }
 
-/// Why the runs of either side, the baseline's first, are no runs of one measurement, or both
-/// sides none of one machine.
+/// Returns the reasons why runs are not comparable.
+/// The runs of either side, the baseline's first, are not of one measurement, or the two sides are
+/// not of one machine.
 pub(super) fn of_counted(counted: &[Independent<'_>; 2]) -> Vec<Gap> {
     let sides = counted.iter().zip([" (in the baseline)", ""]);
     let firsts = counted.each_ref().map(|one| one.runs.first());
@@ -138,7 +139,7 @@ pub(super) fn of_sides(there: &[&Run], here: &[&Run]) -> Vec<Gap> {
     all.into_iter().map(told).collect()
 }
 
-/// Has each row that lacks something say so; a step without a row gets one.
+/// Makes each row that lacks something say so; a step without a row gets one.
 pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
     for gap in gaps {
         let is_of = |row: &Row| {

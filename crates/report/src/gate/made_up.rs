@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Made-up pairs of a baseline and what is compared with it, of which the truth is known: a
-//! planted shift or none, and what spoils the evidence. No verdict may say more than that.
+//! Made-up pairs of baselines and candidates with known truth.
+//! Each has a planted shift or none, and something that spoils the evidence. No verdict may say
+//! more than that.
 //!
 //! `PUNCTUAL_SETS=100000 cargo test --release -p punctual-report made_up` looks at more.
 
@@ -15,17 +16,17 @@ use super::mends::tests::taken_out;
 use super::*;
 use crate::fixtures;
 
-/// What was really measured in one run.
+/// The true measurement of one run.
 #[derive(Clone, Debug)]
 struct Card {
     machine: u32,
     is_virtual: bool,
-    /// Copies have the number of what they are copies of.
+    /// The number of the experiment; copies share it with their original.
     experiment: u32,
     seed: u64,
     is_readable: bool,
     in_hypervisor: bool,
-    /// Whether each step is a whole measurement.
+    /// True for each step that is a whole measurement.
     whole: [bool; 2],
 }
 
@@ -35,12 +36,12 @@ struct Made {
     card: Card,
 }
 
-/// What is true of what is compared.
+/// The truth about the comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Truth {
     /// The same seeds have the same outcomes.
     Same,
-    /// Other outcomes, as many times as long; 1 is no shift.
+    /// Other outcomes, so many times as long; 1 is no shift.
     Times(f64),
 }
 
@@ -59,7 +60,7 @@ struct Maker {
 const LOADS: [&str; 2] = ["idle", "stress"];
 
 impl Maker {
-    /// A whole run, its times as many times as long.
+    /// A whole run, its times so many times as long.
     fn whole(&mut self, machine: u32, seed: u64, times: f64) -> Made {
         self.experiments += 1;
         let mut run = fixtures::run("rt", seed);
@@ -194,7 +195,7 @@ impl Maker {
     }
 }
 
-/// Takes evidence away: what is left says that something is missing.
+/// Takes evidence away: the remainder says that something is missing.
 fn lose(made: &mut Made, how: u8, step: usize) {
     let run = &mut made.run;
     let own = |number: u32| number as usize == step;
@@ -224,7 +225,8 @@ fn lose(made: &mut Made, how: u8, step: usize) {
     made.card.whole[step] &= how == 3;
 }
 
-/// Why neither *unchanged* nor any *not worse* of a side is true; `None` where it may be.
+/// Returns the reason why neither *unchanged* nor any *not worse* of a side is true.
+/// Returns `None` if it may be.
 fn spoilt(side: &[Made]) -> Option<&'static str> {
     let distinct = |of: &dyn Fn(&Card) -> (u64, u32)| {
         let all: BTreeSet<(u64, u32)> = side.iter().map(|one| of(&one.card)).collect();
@@ -254,13 +256,13 @@ fn spoilt(side: &[Made]) -> Option<&'static str> {
     broken.map(|(_, what)| what)
 }
 
-/// How many runs of a side there really are.
+/// Counts the runs of a side that there really are.
 fn runs_of(side: &[Made]) -> usize {
     let all: BTreeSet<u32> = side.iter().map(|one| one.card.experiment).collect();
     all.len()
 }
 
-/// What of a gate's verdict is false whatever chance does.
+/// Finds a part of a gate's verdict that is false whatever chance does.
 fn falsehood(gated: &Gated, set: &Set) -> Option<String> {
     let spoilt = spoilt(&set.there).or_else(|| spoilt(&set.here));
     let standing = gated.standing;
@@ -284,7 +286,7 @@ fn falsehood(gated: &Gated, set: &Set) -> Option<String> {
         .then(|| format!("{}: {there} and {here} runs", standing.name()))
 }
 
-/// Whether a verdict is one of those that chance may make false, as often as it says.
+/// Returns true if a verdict is one that chance may make false, as often as it says.
 fn is_mistaken(gated: &Gated, truth: Truth) -> bool {
     let is_at_most = gated.standing < Standing::Undecided;
     match truth {
@@ -313,7 +315,7 @@ fn maker(seed: u64) -> Maker {
     }
 }
 
-/// All that is told, in whatever order runs are named.
+/// Returns everything told, independent of the order in which runs are named.
 fn told(gated: &Gated) -> Vec<String> {
     let figure = |one: &Judged| {
         let (name, standing) = (&one.name, one.standing.name());

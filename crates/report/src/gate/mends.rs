@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules without which a gate says more than is true, each by its name: the test on made-up
-//! evidence takes out one after the other, and must find it. Outside of tests all hold.
+//! Rules without which a gate says more than is true, each by its name.
+//! The test on made-up evidence takes out one after the other, and must notice that. Outside of
+//! tests all rules hold.
 
 /// A rule of the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +18,11 @@ pub enum Mend {
     Unreadable,
     /// A baseline of another machine is none.
     Machine,
-    /// What ran above a hypervisor tells of more than its kernel.
+    /// Runs above a hypervisor tell of more than their kernel.
     Hypervisor,
 }
 
-/// Whether a rule is taken out.
+/// Returns true if a rule is taken out.
 #[cfg(not(test))]
 pub const fn without(_: Mend) -> bool {
     false

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A gate's verdict as a page: a certificate, or why there is none.
+//! A gate's verdict as a page: a certificate, or the reason why there is none.
 
 use maud::{Markup, html};
 use punctual_model::Run;
@@ -28,7 +28,7 @@ pub fn page_runs(there: Vec<Run>, here: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// The same, before it is text.
+/// The same as a page that is not text yet.
 pub fn gated_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> Page {
     let title = format!("Punctual: {}", super::title(gate));
     let lead = html! {
@@ -85,7 +85,7 @@ fn rows(gate: &Gate, one: &Gated) -> Markup {
     }
 }
 
-/// A line for each figure; then what differs, or is missing.
+/// A line for each figure, then the differences or gaps.
 fn figures(one: &Gated, row: &Row) -> Markup {
     let (title, told) = (row.row.title(), row_lines(row, Detail::Samples));
     let told = told.into_iter().filter(|(depth, _)| *depth > 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was compared: which kernel, how it was booted, on which machine.
+//! The sides of a comparison: the kernel, its boot arguments, and the machine.
 
 use punctual_model::Run;
 
@@ -10,7 +10,7 @@ use crate::matrix::distinct;
 pub struct Side {
     /// The subject: `debian-6.12 preempt=full`.
     pub subject: String,
-    /// The kernel's release, as it was read back; empty where that is not known.
+    /// The kernel's release, as it was read back; empty if that is not known.
     pub release: String,
     /// The boot arguments that were asked for.
     pub boot: String,
@@ -18,12 +18,12 @@ pub struct Side {
     pub machine: String,
     /// Its runs, in the order of their seeds.
     pub runs: Vec<String>,
-    /// Their digests, cut to twelve digits; `none` of one that has none.
+    /// Their digests, cut to twelve digits; `none` for a run without one.
     pub digests: Vec<String>,
 }
 
 impl Side {
-    /// Of the runs of one subject.
+    /// Describes the runs of one subject.
     pub fn of(runs: &[&Run]) -> Self {
         let mut runs = runs.to_vec();
         runs.sort_by_key(|run| run.seed);
@@ -46,8 +46,8 @@ impl Side {
         }
     }
 
-    /// `debian-6.12 preempt=full: Linux 6.12.117-amd64`; boot arguments that are not in the
-    /// name stand behind it.
+    /// `debian-6.12 preempt=full: Linux 6.12.117-amd64`.
+    /// Boot arguments that are not in the name stand behind it.
     pub fn told(&self) -> String {
         let boot = if self.boot.is_empty() || self.subject.ends_with(&self.boot) {
             String::new()
@@ -85,7 +85,7 @@ pub(crate) fn machine(run: &Run) -> String {
     format!("{qemu}, {cpus}, {} MiB, {clock}", machine.memory_mib)
 }
 
-/// What differs between the runs without making them another measurement.
+/// Lists differences between the runs that do not make them another measurement.
 pub(super) fn notes(runs: &[&Run]) -> Vec<String> {
     type Version = fn(&Run) -> Option<&str>;
     let kinds: [(Version, &str); 2] = [

@@ -28,7 +28,7 @@ fn runs_by(
     seeds.map(run).collect()
 }
 
-/// The same, each time as many per cent of what it is.
+/// The same, each time scaled to so many per cent.
 fn runs(seeds: std::ops::RangeInclusive<u64>, id: &str, per_cent: i64) -> Vec<Run> {
     runs_by(seeds, id, &|_, value| value * per_cent / 100)
 }
@@ -90,7 +90,7 @@ fn equal_digests_are_unchanged_after_one_run() {
     schema(&gate_json(&gate)).unwrap();
 }
 
-/// A line of at most 72 columns, unless it is a command.
+/// Asserts that each line has at most 72 columns, unless it is a command.
 fn assert_can_be_mailed(text: &str) {
     for line in text.lines().filter(|line| !line.contains("punctual ")) {
         assert!(line.chars().count() <= 72, "{line}\n{text}");
@@ -261,7 +261,7 @@ fn what_is_missing_is_never_a_pass() {
     assert!(one(&there, &here).is_err());
 }
 
-/// What is taken away, on either side, of a comparison in which all digests are equal.
+/// Evidence is taken away, on either side, from a comparison in which all digests are equal.
 #[test]
 fn equal_digests_say_nothing_of_what_was_not_measured() {
     type Damage = fn(&mut Run);
@@ -338,8 +338,8 @@ fn taking_evidence_away_makes_no_verdict_better() {
     }
 }
 
-/// Five runs with these ids, of which every arrival of the first step is known: its tail steady,
-/// the latest of them not, and functions with their longest stretches.
+/// Five runs with these ids, with every arrival of the first step known.
+/// The tail is steady, the latest arrival is not, and functions have their longest stretches.
 fn watched(id: &str, tail: i64, latest: i64, functions: &[(&str, i64)]) -> Vec<Run> {
     let side = u64::from(id == "n");
     // The samples are draws; none of them tells a thing.

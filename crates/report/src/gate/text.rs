@@ -12,26 +12,27 @@ use crate::text::{Lines, clean, thousands, times, wrap};
 
 /// Lines that are to be mailed have no more columns.
 const MAIL: usize = 72;
-/// So few samples that differ are told one by one without being asked for.
+/// Fewer differing samples than this are listed one by one without a request.
 const FEW: u64 = 10;
-/// How many functions are named that take longer than in the baseline.
+/// The most functions named that take longer than in the baseline.
 const FUNCTIONS: usize = 3;
 
 /// A space at which no line is broken.
 pub(super) const KEPT: char = '\u{a0}';
 
-/// How much is told.
+/// The amount of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What can be mailed: the verdict on each figure, and what is to blame.
+    /// Contents for a mail: the verdict on each figure, and the functions to blame.
     Short,
-    /// Also which samples differ, with each seed, and all functions on the way of the sample
-    /// that is explained.
+    /// Also the samples that differ, with each seed.
+    /// It also tells all functions on the way of the explained sample.
     Samples,
 }
 
-/// What came of it in one line, what was compared, each figure before and after, what is to
-/// blame, and how to repeat it; no line longer than `width`, but for commands.
+/// Describes a gate for terminals, its verdict first in one line.
+/// It tells the sides, each figure before and after, the functions to blame, and commands to repeat
+/// it. No line is longer than `width`, but for commands.
 pub fn gate_text(gate: &Gate, width: usize, detail: Detail) -> String {
     let mut lines = Lines::new(width.min(MAIL));
     lines.wrap(&clean(&title(gate)), "", "  ");
@@ -105,7 +106,7 @@ pub fn sentence_of(row: &Row) -> String {
     }
 }
 
-/// Of a figure that tells what got worse, and nothing else.
+/// The sign of a figure that tells only if something got worse.
 pub(super) const NOT_COUNTED: &str = "–";
 
 /// Its name: `median`, `in burns_instructions`.
@@ -116,7 +117,7 @@ pub(crate) fn named(figure: &Judged) -> String {
     }
 }
 
-/// `, in do_exit`: who is to blame for the latest arrival.
+/// `, in do_exit`: the function to blame for the latest arrival.
 fn blame(figure: &Judged) -> String {
     let blame = figure.blame.as_ref();
     blame.map_or_else(String::new, |function| format!(", in `{function}`"))
@@ -148,7 +149,7 @@ pub(crate) fn arrow(figure: &Judged) -> String {
     crate::text::arrow(figure.there, figure.here)
 }
 
-/// `, 5 of 5 seeds`: of what is higher.
+/// `, 5 of 5 seeds`: the seeds with a higher figure.
 fn seeds(figure: &Judged) -> String {
     match figure.compared.verdict {
         Verdict::Higher if figure.seeds > 0 => {
@@ -204,7 +205,7 @@ fn put_subject(gate: &Gate, one: &Gated, detail: Detail, lines: &mut Lines) {
     lines.wrap(&digests(there, here), "digests  ", "         ");
 }
 
-/// `83ada1550001 → 1c2d…`: those of the first run of each side; how many more there are.
+/// `83ada1550001 → 1c2d…`: the digests of the first run of each side. It also counts the others.
 fn digests(there: &Side, here: &Side) -> String {
     let told = |side: &Side| {
         let first = side.digests.first().map_or("none", String::as_str);
@@ -224,7 +225,7 @@ fn put_row(row: &Row, detail: Detail, lines: &mut Lines) {
     }
 }
 
-/// A measurement's title, its figures, then what differs, each with its depth.
+/// A measurement's title, its figures, then the differences, each with its depth.
 pub(super) fn row_lines(row: &Row, detail: Detail) -> Vec<(usize, String)> {
     let title = row.row.title();
     let standing = row.standing.name();
@@ -268,7 +269,7 @@ fn figure_line(figure: &Judged) -> String {
     format!("{head} {}", how_sure(figure))
 }
 
-/// `1.12× (1.11 to 1.16), 5 of 5, in do_exit`: by how much, how sure that is, and who is to blame.
+/// `1.12× (1.11 to 1.16), 5 of 5, in do_exit`: the ratio, its certainty, and the function to blame.
 pub(crate) fn how_sure(figure: &Judged) -> String {
     let ratio = figure.compared.ratio.map_or(String::new(), |ratio| {
         let range = ratio.bounds.map_or(String::new(), |(low, high)| {
@@ -297,8 +298,8 @@ pub(crate) fn how_sure(figure: &Judged) -> String {
     all.trim_start_matches(", ").to_owned()
 }
 
-/// What stood in the way of the sample that is explained, here and there; which functions take
-/// longer; and the command that tells more.
+/// Prints the obstacles in the way of the explained sample, here and there.
+/// It adds the functions that take longer, and the command that tells more.
 fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
     let ((here, own), (there, other)) = (&why.here, &why.there);
     let row = &one.rows[why.row];
@@ -381,7 +382,7 @@ fn longer(by: Nanos) -> String {
     }
 }
 
-/// Both worst samples; where both were explained, also what differs between them.
+/// Both worst samples; if both were explained, also the differences between them.
 pub fn why_text(why: &Why, width: usize) -> String {
     let ((here, own), (there, other)) = (&why.here, &why.there);
     if let (Ok(own), Ok(other)) = (own, other) {

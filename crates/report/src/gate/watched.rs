@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of every arrival, as figures of a row: where the runs of both sides were
-//! watched, the worst case is no longer drawn by lot.
+//! Knowledge of every arrival, as figures of a row.
+//! Where the runs of both sides were watched, the worst case is no longer drawn by lot.
 
 use std::collections::BTreeSet;
 
@@ -10,27 +10,27 @@ use punctual_model::{Nanos, Recording, Run};
 use super::Row;
 use super::figures::{Drawn, Of};
 
-/// One arrival of 10,000 is later. Of longer runs' latest ones hardly any two are alike.
+/// One arrival of 10,000 is later. Of the latest ones of longer runs hardly any two are alike.
 pub(super) const TAIL: f64 = 0.9999;
 
 /// Each run's arrivals, by its seed.
 type Known<'a> = Vec<(u64, &'a Arrivals)>;
 
-/// What is known of all of these, or nothing.
+/// Returns the arrivals of all of these, or nothing.
 pub(super) fn known<'a>(found: &[(&'a Run, &'a Recording)]) -> Option<Known<'a>> {
     let each = found.iter();
     each.map(|(run, recording)| Some((run.seed, run.arrivals_of(recording)?)))
         .collect()
 }
 
-/// Why it is not every arrival of a run that is known, though somebody asked for them.
+/// Returns the reason why not every arrival of a run is known, though somebody asked for them.
 pub(super) fn gap<'a>(found: &(&'a Run, &'a Recording)) -> Option<(&'a str, &'a str)> {
     let (run, recording) = *found;
     let gap = run.arrivals_of(recording)?.gap.as_deref()?;
     Some((&run.id, gap))
 }
 
-/// That nothing is judged of arrivals that are known of some runs only.
+/// Says that arrivals known of some runs only are not judged.
 pub(super) fn note(rows: &[Row], runs: &[&Run]) -> Option<String> {
     let is_partly = |row: &Row| {
         let key = row.row.key();
@@ -49,8 +49,9 @@ pub(super) fn note(rows: &[Row], runs: &[&Run]) -> Option<String> {
     ))
 }
 
-/// The figures of all arrivals, there and here. The first of them leads; the others tell what got
-/// worse and nothing else: they are draws, of which each run has one.
+/// Returns the figures of all arrivals, there and here.
+/// The first of them leads. The others only tell if something got worse: they are draws, of which
+/// each run has one.
 pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Drawn> {
     let mut all = Vec::new();
     let mut add = |name: &str, of: Of, value: &dyn Fn(&Arrivals) -> Option<Nanos>| {
@@ -78,16 +79,16 @@ pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Dr
     all
 }
 
-/// The functions that run for so long within one stretch, in any run of either side: which side
-/// is of no matter, as each is judged.
+/// Returns the functions that run for so long within one stretch, in any run of either side.
+/// The side does not matter, as each function is judged.
 fn long<'a>(all: impl Iterator<Item = &'a Arrivals>, floor: f64) -> BTreeSet<&'a str> {
     let functions = all.flat_map(|one| &one.functions);
     let long = functions.filter(|(_, time)| time.0 as f64 >= floor);
     long.map(|(name, _)| name.as_str()).collect()
 }
 
-/// The function that keeps the latest arrival of these runs waiting; the latest aimed sample,
-/// where that is what is asked for.
+/// The function that keeps the latest arrival of these runs waiting.
+/// With `reached`, that of the latest aimed sample.
 pub(super) fn to_blame(known: &Known<'_>, reached: bool) -> Option<String> {
     let late = |one: &Arrivals| {
         if reached {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands above data: where they come from, in comments.
+//! The head of data: their provenance, in comments.
 
 use std::fmt::Write as _;
 

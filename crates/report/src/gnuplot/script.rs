@@ -7,7 +7,7 @@ use crate::matrix::Measurement;
 use crate::text::clean;
 use punctual_model::probe::Shape;
 
-/// A file of data, and what its line is called.
+/// A file of data, and the name of its line.
 pub struct Drawn {
     /// The file's name.
     pub file: String,
@@ -15,7 +15,7 @@ pub struct Drawn {
     pub title: String,
 }
 
-/// How often each value occurred.
+/// Draws the frequency of each value.
 pub fn histogram(base: &str, row: &Measurement, drawn: &[Drawn]) -> String {
     let mut text = head(&format!("{base}.hist"), row);
     text.push_str("set xlabel 'µs'\nset ylabel 'samples'\nset logscale y\nset yrange [0.5:*]\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts of any kind, as the forms of others take them.
+//! Verdicts of any kind, as other programs' formats take them.
 
 use punctual_judge::{Answer, Fitness, Judgement, Why};
 use punctual_model::Nanos;
@@ -9,14 +9,14 @@ use super::{about, title};
 use crate::gate::{Gate, Gated, Row, Standing};
 use crate::matrix::Measurement;
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It keeps to what was demanded.
+    /// It meets the demand.
     Pass,
     /// It does not.
     Fail,
-    /// What was measured does not suffice.
+    /// The measurements do not suffice.
     Undecided,
     /// It was not measured.
     Missing,
@@ -31,27 +31,27 @@ pub struct Case {
     pub parts: Vec<String>,
     /// Its name for people.
     pub name: String,
-    /// What was measured: probe, load and variant.
+    /// The measurement: probe, load and variant.
     pub key: [String; 3],
-    /// What is demanded.
+    /// The demand.
     pub demand: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// The word for a failure: `unfit`, `worse`.
     pub failure: &'static str,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
-    /// What is excluded, with which confidence.
+    /// The effect that is excluded, with the confidence.
     pub excluded: Option<String>,
-    /// What would decide it.
+    /// The further evidence that would decide it.
     pub more: Option<String>,
-    /// How many independent runs it rests on.
+    /// The number of independent runs that it rests on.
     pub runs: usize,
-    /// How many samples these have.
+    /// The number of samples in these.
     pub samples: u64,
-    /// In how long a measured time.
+    /// The measured time that these cover.
     pub time: Nanos,
-    /// What the measured time is: `worst`, `median`.
+    /// The figure that the measured time is: `worst`, `median`.
     pub figure: String,
     /// The time that was measured, where one is judged.
     pub measured: Option<Nanos>,
@@ -62,7 +62,7 @@ pub fn cases(judgement: &Judgement) -> Vec<Case> {
     judgement.answers.iter().map(case).collect()
 }
 
-/// What came of an answer.
+/// Returns the outcome of an answer.
 pub(crate) fn outcome_of_answer(answer: &Answer) -> Outcome {
     match (answer.fitness, &answer.why) {
         (Fitness::Fit, _) => Outcome::Pass,
@@ -72,7 +72,7 @@ pub(crate) fn outcome_of_answer(answer: &Answer) -> Outcome {
     }
 }
 
-/// What came of a measurement that is held against its baseline.
+/// Returns the outcome of a measurement against its baseline.
 pub(crate) fn outcome_of_row(row: &Row) -> Outcome {
     match (row.standing, &row.gap) {
         // Words that differ were measured.
@@ -110,7 +110,7 @@ fn case(answer: &Answer) -> Case {
     }
 }
 
-/// A case for each measurement of each subject; one for a subject of which all is unchanged.
+/// A case for each measurement of each subject; one for a subject with everything unchanged.
 pub fn cases_of_gate(gate: &Gate) -> Vec<Case> {
     let of_subject = |one: &Gated| -> Vec<Case> {
         if one.rows.is_empty() {

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use super::{Case, Outcome};
 use crate::csv::{field, quoted};
 
-/// One line for each verdict: RFC 4180, times in nanoseconds. `verdict` is `pass`, `fail`,
-/// `undecided` or `missing`, which was not measured; a field is empty where nothing is known of
-/// it. `time_ns` is how long was measured in all.
+/// One line for each verdict: RFC 4180, times in nanoseconds.
+/// `verdict` is `pass`, `fail`, `undecided` or `missing`, which was not measured. A field is empty
+/// if nothing is known of it. `time_ns` is the measured time in all.
 pub fn cases_csv(cases: &[Case]) -> String {
     let mut text =
         "subject,probe,load,variant,name,demand,verdict,figure,measured_ns,runs,samples,\

@@ -8,8 +8,8 @@ use super::{Case, Outcome};
 
 use crate::text::is_command;
 
-/// A suite for each subject, a case for each verdict. What is undecided is an error, not
-/// skipped: most readers take what was skipped for good.
+/// A suite for each subject, a case for each verdict.
+/// An undecided one is an error, not skipped: most readers take skipped ones for good.
 pub fn junit(cases: &[Case]) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
     let mut subjects: Vec<&str> = Vec::new();

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::names::{distinct, word};
 use super::{Case, Outcome};
 
-/// What the database takes of an explanation.
+/// The most of an explanation that the database takes.
 const EXCERPT: usize = 16_384;
 
-/// A test for each case; the checkout and the build are whoever sends it to add.
+/// A test for each case; the sender has to add the checkout and the build.
 pub fn kcidb(cases: &[Case], runs: &[Run]) -> Value {
     let names = distinct(cases.iter().map(name));
     let tests = cases.iter().zip(&names);
@@ -61,8 +61,7 @@ fn test(case: &Case, name: &str, runs: &[Run]) -> Value {
     test
 }
 
-/// What was measured and does not suffice is done without a conclusion; what was not
-/// measured is missing.
+/// Measurements that do not suffice are done without a conclusion; cases not measured are missing.
 fn status(case: &Case) -> &'static str {
     match case.outcome {
         Outcome::Pass => "PASS",

@@ -10,10 +10,10 @@ use super::{Case, Outcome};
 use crate::matrix::distinct;
 use crate::text::clean;
 
-/// What a test of the kernel's selftests ends with.
+/// The result of a test of the kernel's selftests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ksft {
-    /// All that was to be tested passes: 0.
+    /// Everything to be tested passes: 0.
     Pass,
     /// Something fails, or cannot be told: 1.
     Fail,
@@ -26,11 +26,11 @@ pub enum Ksft {
 pub struct Ktap {
     /// The text: a test for each subject, a subtest for each case, the reason before it.
     pub text: String,
-    /// What came of all of them.
+    /// The result of all of them.
     pub result: Ksft,
 }
 
-/// What a line says of a test. What comes later hides what comes before it.
+/// The result of a test in a line. A later one hides an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Line {
     Ok,
@@ -41,11 +41,11 @@ enum Line {
     NotOk,
 }
 
-/// A test for each subject, with its cases; `runs` tell what their probes could not measure.
+/// A test for each subject, with its cases; `runs` tell the gaps of their probes.
 ///
-/// Whatever does not pass is `not ok`, also what was skipped: who reads only `ok` must not take it
-/// for a pass. Skipped is what a probe could not measure in any run; what failed, was interrupted
-/// or does not suffice is an error.
+/// Everything that does not pass is `not ok`, even if it was skipped: a reader of only `ok` must
+/// not take it for a pass. A case is skipped if its probe could not measure it in any run. A case
+/// that failed, was interrupted or does not suffice is an error.
 pub fn ktap(cases: &[Case], runs: &[Run]) -> Ktap {
     let subjects = distinct(cases.iter().map(|case| case.subject.as_str()));
     let mut lines = vec![version(), format!("1..{}", subjects.len())];
@@ -93,7 +93,7 @@ fn line_of(case: &Case, runs: &[Run]) -> Line {
     }
 }
 
-/// Whether each run of the subject came to its end, and could not measure what the case is about.
+/// Returns true if each run of the subject came to its end, but could not measure the case.
 fn is_unsupported(case: &Case, runs: &[Run]) -> bool {
     let [probe, load, _] = &case.key;
     let is_own = |run: &&Run| {
@@ -119,7 +119,7 @@ fn result(line: Line, number: u32, name: &str, reason: &str) -> String {
     }
 }
 
-/// On one line, without what begins a directive.
+/// Puts text on one line, without the character that begins a directive.
 fn plain(text: &str) -> String {
     clean(text).replace('#', "no.")
 }

@@ -5,7 +5,7 @@
 use super::names::{distinct, word};
 use super::{Case, Outcome};
 
-/// A signal for each case; the time that was measured, where one is judged.
+/// A signal for each case; the measured time, where one is judged.
 pub fn lava(cases: &[Case]) -> String {
     let name = |case: &Case| {
         let mut name = vec![word(&case.subject)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What answers are called where names are words without spaces.
+//! The names of answers, where names are words without spaces.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use punctual_judge::Answer;
 use punctual_model::limit::{Demand, Figure};
 use punctual_model::units::Nanos;
 
-/// What is demanded, in a word: `worst`, `p99.9`, `above-50us`.
+/// Returns the demand in a word: `worst`, `p99.9`, `above-50us`.
 fn demand(answer: &Answer) -> String {
     let figure = |figure: &Figure| match figure {
         Figure::Cpu => "cpu".to_owned(),
@@ -42,7 +42,7 @@ pub fn parts(answer: &Answer) -> Vec<String> {
         .collect()
 }
 
-/// A name of its own for each: one that comes again has a number.
+/// Makes each name unique: a repeated one has a number.
 pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let own = |name: String| {

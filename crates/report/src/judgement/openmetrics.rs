@@ -32,8 +32,8 @@ const ENDS: [i64; 19] = [
     1_000_000_000,
 ];
 
-/// A histogram of each measurement that has no negative samples, and each verdict: 0 fit
-/// (or no worse), 1 undecided, 2 unfit (or worse).
+/// Returns a histogram of each measurement without negative samples, and each verdict.
+/// A verdict is 0 if fit (or no worse), 1 if undecided, 2 if unfit (or worse).
 pub fn openmetrics(cases: &[Case], runs: &[Run]) -> String {
     let mut text = "# TYPE punctual_sample_seconds histogram\n\
                     # UNIT punctual_sample_seconds seconds\n"

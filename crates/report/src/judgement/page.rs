@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts as a page: what is fit and what is not, then why, then what they rest on.
+//! Verdicts as a page: fit or not, then the reasons, then the foundation.
 
 use maud::{Markup, html};
 use punctual_judge::{Answer, Fitness, Judgement};
@@ -11,7 +11,7 @@ use crate::page::{beneath_limits, untested};
 use crate::scope;
 use crate::shell::{self, Chapter, wide};
 
-/// The page about a judgement of runs: a certificate, or why there is none.
+/// The page about a judgement of runs: a certificate, or the reason why there is none.
 pub fn judgement_page(
     judgement: &Judgement,
     stories: &Stories,
@@ -46,8 +46,9 @@ pub fn judgement_page(
     shell::page(&title, &lead, chapters)
 }
 
-/// What decided it, with its number, for the title: `: 1.46 ms, timer: worst at most 700 µs`; of what
-/// is not decided by a sample only the demand, and nothing of what is fit.
+/// The deciding sample and limit, for the title.
+/// `: 1.46 ms, timer: worst at most 700 µs`. If no sample decides it, only the demand is given; if
+/// all is fit, nothing.
 fn leading(judgement: &Judgement) -> String {
     let overall = judgement.fitness();
     let mut own = judgement.answers.iter();

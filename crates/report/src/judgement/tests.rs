@@ -150,7 +150,7 @@ fn what_is_printed_is_what_the_schema_describes() {
     );
 }
 
-/// One subject by what came of its cases: kept, broken, too few runs, unsupported, failed.
+/// One subject for each outcome of its cases: kept, broken, too few runs, unsupported, failed.
 fn each_outcome() -> (Judgement, Vec<Run>) {
     let mut runs = fixtures::seeds(5);
     runs.retain(|run| run.subject.name == "rt" || run.subject.name == "full");

@@ -8,17 +8,18 @@ use crate::text::{clean, wrap};
 
 use super::COLUMNS;
 
-/// What stands where something was left out.
+/// The sign for a part left out.
 const CUT: &str = "...";
-/// What no line is broken before.
+/// Units that no line is broken before.
 const UNITS: [&str; 6] = ["ns", "us", "ms", "s", "%", "CPU"];
 /// A space at which no line is broken.
 const KEPT: char = '\u{a0}';
-/// What a line of a command ends with that goes on below.
+/// The end of a command's line that continues below.
 const GOES_ON: &str = " \\";
 
-/// Text in ASCII on one line: signs by what they are written with where there are none of them,
-/// and `?` for every other character that a mail may not keep.
+/// Text in ASCII on one line.
+/// Signs are spelt with ASCII characters where these exist, and `?` stands for every other
+/// character that a mail may not keep.
 pub(super) fn ascii(text: &str) -> String {
     let mut plain = String::new();
     for c in clean(text).chars() {
@@ -42,7 +43,7 @@ pub(super) fn ascii(text: &str) -> String {
     plain
 }
 
-/// ASCII of so many columns at most: what is too much is cut out of its middle.
+/// ASCII of so many columns at most: the excess is cut out of its middle.
 pub(super) fn shortened(text: &str, width: usize) -> String {
     if text.len() <= width {
         return text.to_owned();
@@ -81,7 +82,7 @@ fn lines(text: &str, first: &str, rest: &str) -> Vec<String> {
     lines.map(|line| line.replace(KEPT, " ")).collect()
 }
 
-/// So many lines at most; a sign where there were more.
+/// So many lines at most; a sign if there were more.
 pub(super) fn clipped(mut lines: Vec<String>, most: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);
@@ -99,8 +100,8 @@ pub(super) fn clipped(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// A command that a shell takes as it stands, over as many lines as it needs: between two words
-/// where that is possible, else within one.
+/// Splits a command that a shell takes as it stands into as many lines as it needs.
+/// It splits between two words if possible, else within one.
 pub(super) fn command_lines(words: &[String]) -> Vec<String> {
     let (first, rest) = ("  ", "    ");
     let mut lines = Vec::new();

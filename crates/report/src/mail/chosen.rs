@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which cases a mail tells, where there is no room for all.
+//! The choice of cases that a mail tells, if there is no room for all.
 
 use super::ascii::{clipped, paragraph};
 use super::{CASE, Told};
 
-/// How many lines each sentence about what is to blame takes at most.
+/// The most lines of each sentence about functions to blame.
 const BLAME: usize = 3;
 
-/// How many lines a case has at least, where it is the first of its kind.
+/// The fewest lines of a case that is the first of its kind.
 const SHORT: usize = 2;
 
-/// The lines of each case; none of one that is left out.
+/// The lines of each case; no lines if the case is left out.
 pub(super) struct Chosen {
     lines: Vec<Vec<String>>,
     left: usize,
 }
 
 impl Chosen {
-    /// As many cases as fit into so many lines: first one of each outcome, with what is to blame
-    /// for it, so that none hides another; then the others.
+    /// Chooses as many cases as fit into so many lines.
+    /// It takes one of each outcome first, with the functions to blame, so that none hides another;
+    /// then the others.
     pub(super) fn of(told: &[&Told], room: usize) -> Self {
         let mut chosen = Self {
             lines: vec![Vec::new(); told.len()],
@@ -57,12 +58,12 @@ impl Chosen {
         }
     }
 
-    /// Whether a case is told.
+    /// Returns true if a case has lines.
     pub(super) fn is_told(&self, at: usize) -> bool {
         !self.lines[at].is_empty()
     }
 
-    /// How many cases are told.
+    /// Counts the cases that are told.
     pub(super) fn count(&self) -> usize {
         self.lines.iter().filter(|own| !own.is_empty()).count()
     }

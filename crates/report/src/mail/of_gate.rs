@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a list is told of a gate.
+//! The mail about a gate.
 
 use punctual_model::Run;
 
@@ -11,8 +11,8 @@ use crate::judgement::{Outcome, outcome_of_row};
 use crate::scope::{Story, told};
 use crate::text::counted;
 
-/// What a list is told of a gate; `there` and `here` are the runs of both sides, `page` is the
-/// file in which all cases are, where there is one.
+/// The mail about a gate; `there` and `here` are the runs of both sides.
+/// `page` is the file that has all cases, if there is one.
 pub fn mail_of_gate(gate: &Gate, there: &[Run], here: &[Run], page: Option<&str>) -> Mail {
     let of_subject = |one: &Gated| -> Vec<Told> {
         let rows = one.rows.iter().enumerate();
@@ -49,7 +49,7 @@ fn leading(gate: &Gate) -> Option<usize> {
     None
 }
 
-/// `timer, stress, cpu0: median 4.15 → 4.66 µs`; where nothing is worse or open, what was compared.
+/// `timer, stress, cpu0: median 4.15 → 4.66 µs`; the sides compared if nothing is worse or open.
 fn title(gate: &Gate) -> String {
     let standing = gate.standing();
     let worst = gate.subjects.iter().filter(|one| one.standing == standing);
@@ -66,7 +66,7 @@ fn title(gate: &Gate) -> String {
     }
 }
 
-/// Of the figures that make a row stand as it does the one that changed most.
+/// The figure that changed most, of those that determine the row's standing.
 fn most(row: &Row) -> Option<&Judged> {
     let ratio = |figure: &Judged| figure.ratio().unwrap_or_default();
     let own = row.figures.iter().filter(|figure| figure.counts());
@@ -82,8 +82,8 @@ fn compared(one: &Gated) -> String {
     format!("{} against {}", here.subject, there.subject)
 }
 
-/// What came of all measurements; which kernels, with how many runs; how sure it is; what is to be
-/// known besides.
+/// Sums up the results of all measurements, the kernels, their numbers of runs, and the confidence.
+/// Further notes follow.
 fn about(gate: &Gate, cases: &[Told]) -> String {
     let mut told = Vec::new();
     if !cases.is_empty() {
@@ -154,8 +154,8 @@ fn case(gate: &Gate, one: &Gated, at: usize, row: &Row) -> Told {
     }
 }
 
-/// The figures that make a row stand as it does, each before and after, by how much, with how many
-/// seeds.
+/// The figures that determine a row's standing, each before and after.
+/// It adds their ratios and seeds.
 fn figures(row: &Row) -> String {
     let own = row.figures.iter().filter(|figure| figure.counts());
     let own = own.filter(|figure| figure.standing == row.standing);
@@ -168,7 +168,8 @@ fn figures(row: &Row) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// Which functions are to blame, as far as somebody looked; that nobody did, where it got worse.
+/// Names the functions to blame, as far as somebody looked.
+/// If nobody looked and it got worse, it says so.
 fn blame(one: &Gated, at: usize, row: &Row) -> Vec<String> {
     match one.why.as_ref().filter(|why| why.row == at) {
         Some(why) => told_of(why, row.decisive().map_or("worst", |figure| &figure.name)),
@@ -179,14 +180,14 @@ fn blame(one: &Gated, at: usize, row: &Row) -> Vec<String> {
     }
 }
 
-/// Whether its figures name a function.
+/// Returns true if its figures name a function.
 fn names_function(row: &Row) -> bool {
     let mut own = row.figures.iter().filter(|figure| figure.counts());
     own.any(|figure| figure.blame.is_some() || figure.of == Of::Function)
 }
 
-/// What stood in the way here and before, of the sample that stands for a figure; and what takes
-/// longer.
+/// Tells the obstacles here and before, of the sample that stands for a figure.
+/// It also tells which functions take longer.
 pub(super) fn told_of(why: &Why, figure: &str) -> Vec<String> {
     let longer = longer_functions(why);
     let mut all = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a list is told of limits.
+//! The mail about limits.
 
 use punctual_judge::{Answer, Fitness, Judgement, Why};
 use punctual_model::Run;
@@ -11,8 +11,8 @@ use crate::matrix::distinct;
 use crate::scope::told;
 use crate::text::counted;
 
-/// What a list is told of limits; `runs` are those that were judged, `page` is the file in which
-/// all cases are, where there is one.
+/// The mail about limits; `runs` are those that were judged.
+/// `page` is the file that has all cases, if there is one.
 pub fn mail_of_judgement(
     judgement: &Judgement,
     stories: &Stories,
@@ -36,8 +36,8 @@ pub fn mail_of_judgement(
     }
 }
 
-/// The first answer that stands as all of them together do: `none, stress, cpu0: worst at most
-/// 100 µs: 296 µs`.
+/// Returns the first answer with the standing of all together.
+/// It reads `none, stress, cpu0: worst at most 100 µs: 296 µs`.
 fn first(judgement: &Judgement) -> String {
     let fitness = judgement.fitness();
     let mut own = judgement
@@ -60,12 +60,13 @@ fn first(judgement: &Judgement) -> String {
     format!("{}: {}{value}{all}", about(answer), answer.limit.demand)
 }
 
-/// What is demanded of what: `none, timer, stress, cpu0, worst at most 100 µs`.
+/// Names the subject and the demand: `none, timer, stress, cpu0, worst at most 100 µs`.
 fn of(answer: &Answer) -> String {
     format!("{}, {}", about(answer), title(&answer.limit))
 }
 
-/// What came of all limits; the subjects, with their kernels and runs; what is to be known besides.
+/// Sums up the results of all limits, and the subjects, with their kernels and runs.
+/// Further notes follow.
 fn about_all(judgement: &Judgement, cases: &[Told], runs: &[Run]) -> String {
     let all = counted(cases.len(), "verdict");
     let mut told = vec![format!("Of {all} {}.", counts(cases, "unfit", "fit"))];

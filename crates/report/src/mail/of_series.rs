@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a list is told of lines of kernels in which something changed.
+//! The mail about lines of kernels in which something changed.
 
 use punctual_judge::Rule;
 use punctual_model::Run;
@@ -12,9 +12,9 @@ use crate::matrix::distinct;
 use crate::series::{Change, Line, News, Row};
 use crate::text::{arrow, counted};
 
-/// What a list is told of lines in which something changed; `runs` are all of theirs, `source`
-/// the words that ask for the kernels of tags, and `page` is the file in which all is, where there
-/// is one. `None` where nothing changed.
+/// The mail about lines in which something changed; `None` if nothing did.
+/// `runs` are all runs of the lines, `source` the words that ask for the kernels of tags. `page` is
+/// the file that has everything, if there is one.
 pub fn mail_of_series(
     lines: &[Line],
     news: &News,
@@ -70,7 +70,7 @@ pub fn mail_of_series(
     })
 }
 
-/// Which lines, how many releases of each, what came of them, and how sure it is.
+/// Describes the lines, their numbers of releases, the results, and the confidence.
 fn about(lines: &[Line], news: &News, cases: &[Told]) -> String {
     let figures: usize = lines.iter().map(|line| line.rows.len()).sum();
     let figures = counted(figures, "figure");
@@ -116,7 +116,7 @@ fn case(lines: &[Line], one: &Change) -> Told {
     }
 }
 
-/// What takes longer or shorter now, as far as somebody looked.
+/// Names the functions that take longer or shorter now, as far as somebody looked.
 fn blame(row: &Row, change: &Change) -> Vec<String> {
     let own = row.why.iter().find(|(at, _)| *at == change.releases.1);
     match own {

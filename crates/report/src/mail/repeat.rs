@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a reader of a mail repeats what it tells, with a clone and nothing installed.
+//! Instructions in a mail for repeating its results with a clone and nothing installed.
 
 use std::fmt::Write as _;
 
@@ -11,34 +11,33 @@ use crate::matrix::distinct;
 use crate::repeat::{option_words, seed_words, what_words};
 use crate::text::list;
 
-/// Where Punctual's sources are.
+/// The address of Punctual's sources.
 const SOURCES: &str = env!("CARGO_PKG_REPOSITORY");
-/// How many lines all of it takes at most.
+/// The most lines that all of it takes.
 const LINES_MOST: usize = 12;
-/// How many of them commands take at most.
+/// The most of these lines that commands take.
 const COMMANDS_MOST: usize = 5;
-/// How many of them what else it takes has at most.
+/// The most of these lines that further needs take.
 const NEEDS_MOST: usize = 3;
 /// The option whose value is a path and arguments behind it.
 const PROGRAM: &str = "--program";
-/// Of how many subjects the digests are told.
+/// The number of subjects whose digests are told.
 const DIGESTS: usize = 4;
-/// How many digits of a checksum tell one from another.
+/// The number of digits that tell one checksum from another.
 const DIGITS: usize = 12;
 
-/// How runs are repeated elsewhere.
+/// Instructions for repeating runs elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Again {
     /// The commands in a clone, each as its words; none where nothing repeats them.
     pub commands: Vec<Vec<String>>,
-    /// What they take that is not in a clone, or why there is none.
+    /// The files or other needs that are not in a clone, or the reason why nothing repeats them.
     pub needs: Vec<String>,
-    /// What the times are, what the reader is to see again, and on which machine they were
-    /// measured.
+    /// The kind of the times, the results to see again, and the machine that they were measured on.
     pub facts: String,
 }
 
-/// How these runs are repeated, in the order in which they are named.
+/// Returns instructions for repeating these runs, in the order in which they are named.
 pub fn again(runs: &[&Run]) -> Again {
     let (imported, own): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| run.is_imported());
     let mut needs: Vec<String> = Vec::new();
@@ -56,8 +55,8 @@ pub fn again(runs: &[&Run]) -> Again {
     }
 }
 
-/// How runs of kernels that are built of a repository's tags are repeated: by the line from one
-/// version to another; `source` asks for these kernels.
+/// Returns instructions for repeating runs of kernels that are built of a repository's tags.
+/// They use the line from one version to another; `source` asks for these kernels.
 pub(super) fn again_of_tags(runs: &[&Run], source: &[String], versions: [&str; 2]) -> Again {
     let mut all = again(runs);
     let Some(run) = runs.first() else {
@@ -92,7 +91,7 @@ pub(super) fn again_of_tags(runs: &[&Run], source: &[String], versions: [&str; 2
     all
 }
 
-/// What it takes to build them.
+/// Describes the needs for building them.
 fn of_source(source: &[String], versions: [&str; 2]) -> String {
     let value = |option: &str| {
         let at = source.iter().position(|word| word == option)?;
@@ -108,7 +107,7 @@ fn of_source(source: &[String], versions: [&str; 2]) -> String {
 }
 
 impl Again {
-    /// What a mail ends with; never more lines than a mail has room for.
+    /// Returns the end of a mail, never with more lines than a mail has room for.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.commands.is_empty() {
@@ -136,7 +135,7 @@ impl Again {
     }
 }
 
-/// What some runs have in common that one command repeats.
+/// The common part of some runs that one command repeats.
 struct Alike {
     what: Vec<String>,
     options: Vec<String>,
@@ -161,8 +160,8 @@ impl Alike {
         }
     }
 
-    /// Takes another in that differs by one thing only: all of one command are combined with one
-    /// another.
+    /// Merges in another that differs by one thing only.
+    /// All values of one command are combined with one another.
     fn take(&mut self, other: &Self, by: By) -> bool {
         // No boot argument is none of several.
         let has_none = |one: &Self| one.boots.iter().any(String::is_empty);
@@ -203,7 +202,7 @@ impl Alike {
     }
 }
 
-/// By what runs differ that one command repeats.
+/// The one thing that may differ between runs that one command repeats.
 #[derive(Clone, Copy)]
 enum By {
     Seeds,
@@ -211,7 +210,7 @@ enum By {
     Kernels,
 }
 
-/// What is not there yet.
+/// Adds the items that are not there yet.
 fn add<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
     for one in more {
         if !all.contains(one) {
@@ -298,8 +297,7 @@ fn files(run: &Run) -> Vec<String> {
     before.zip(&words).filter_map(file).collect()
 }
 
-/// The kernels that nobody can fetch, with what their images are known by, and where they are
-/// from.
+/// The kernels that nobody can fetch, with the identity of their images, and their origin.
 fn of_kernels(runs: &[&Run]) -> Option<String> {
     let told = runs.iter().filter_map(|run| {
         let machine = run.machine.as_virtual()?;
@@ -334,7 +332,7 @@ fn digits(checksum: &str) -> String {
     checksum.chars().take(DIGITS).collect()
 }
 
-/// That another program has measured it, of what nothing here is a repeat.
+/// Says that another program has measured it, so that nothing here repeats it.
 fn of_imported(runs: &[&Run]) -> String {
     let files = distinct(runs.iter().filter_map(|run| {
         let facts = &run.provenance.as_ref()?.facts;
@@ -346,7 +344,7 @@ fn of_imported(runs: &[&Run]) -> String {
     )
 }
 
-/// What the times are.
+/// Describes the kind of the times.
 fn times(runs: &[&Run]) -> String {
     let is_real = runs.iter().any(|run| !run.is_virtual());
     let told = match (runs.is_empty(), is_real) {
@@ -357,8 +355,8 @@ fn times(runs: &[&Run]) -> String {
     told.to_owned()
 }
 
-/// The digest of the first seed of each subject, which the reader is to see again; whatever has
-/// none says so.
+/// Returns the digests of the first seed, which the reader is to see again.
+/// A run without one says so.
 fn digests(runs: &[&Run]) -> String {
     let Some(seed) = runs.iter().map(|run| run.seed).min() else {
         return String::new();

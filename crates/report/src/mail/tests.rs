@@ -88,7 +88,7 @@ fn story(run: &Run, function: &str, time: i64) -> (Run, crate::scope::Story) {
     (run.clone(), Ok(explained))
 }
 
-/// What a mail is, whatever is told.
+/// Checks what holds of every mail, and returns its text.
 #[track_caller]
 fn checked(mail: &Mail) -> String {
     let text = mail.text();
@@ -103,7 +103,7 @@ fn checked(mail: &Mail) -> String {
     text
 }
 
-/// Whether a mail is the one in `src/mail/tests`, to the last letter.
+/// Asserts that a mail equals the one in `src/mail/tests`, to the last letter.
 #[track_caller]
 fn assert_is(mail: &Mail, name: &str) {
     let file = format!("{}/src/mail/tests/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -232,7 +232,7 @@ fn long_names_are_wrapped_and_a_command_stays_one() {
     assert_is(&mail, "long");
 }
 
-/// What a shell makes of the lines of a command.
+/// Returns the words that a shell makes of the lines of a command.
 fn words_in_shell(lines: &[String]) -> Vec<String> {
     let script = format!(
         "set -- {}\nprintf '%s\\n' \"$@\"\n",
@@ -346,7 +346,7 @@ fn a_judgement_tells_what_is_unfit_and_what_nobody_knows() {
     assert_is(&mail, "unfit");
 }
 
-/// Four tags with five seeds each, of which the last takes longer by 500 ns.
+/// Four tags with five seeds each, the last of which takes longer by 500 ns.
 fn of_tags() -> Vec<Run> {
     let mut all = Vec::new();
     for (number, version) in ["6.12", "6.12.1", "6.13-rc1", "6.13-rc2"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's tracer had noted of samples above a limit, told as the scope tells.
+//! The notes of the kernel's tracer on samples above a limit, told as the scope tells.
 
 use maud::{Markup, html};
 use punctual_model::{Capture, Run};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The second half of a page: what the figures rest on.
+//! The second half of a page: the evidence for the figures.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::matrix::{Absent, Availability, Matrix, Measurement};
 use crate::shell::{folded, wide};
 use crate::text::{counted, seconds, thousands};
 
-/// How many of the worst samples each recording shows.
+/// The number of the worst samples that each recording shows.
 const WORST_SHOWN: usize = 5;
 
 /// `rt`, with the seed where there are several.
@@ -22,7 +22,7 @@ pub fn name(matrix: &Matrix<'_>, run: &Run) -> String {
     }
 }
 
-/// What could not be measured, and why.
+/// Lists measurements that failed, and the reasons.
 pub fn unmeasured(matrix: &Matrix<'_>) -> Markup {
     let mut gaps: Vec<[String; 3]> = Vec::new();
     for column in &matrix.columns {
@@ -111,7 +111,7 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
     html! { @if !steps.is_empty() { (folded("What the loads did", &size, &table)) } }
 }
 
-/// What whoever watched the runs has marked.
+/// Lists the marks made by whoever watched the runs.
 pub fn marks(matrix: &Matrix<'_>) -> Markup {
     let marked = |run: &&Run| run.steps.iter().any(|step| !step.marks.is_empty());
     let runs: Vec<_> = matrix.runs().filter(marked).collect();
@@ -157,7 +157,7 @@ pub fn worst(matrix: &Matrix<'_>) -> Markup {
     html! { @if !late.is_empty() { (folded("Worst samples", &size, &body)) } }
 }
 
-/// What each subject's console showed.
+/// Shows the console output of each subject.
 pub fn consoles(matrix: &Matrix<'_>) -> Markup {
     let console = |run: &Run| match run.console.as_str() {
         "" => html! { p.soft { "Nothing was shown." } },
@@ -169,7 +169,7 @@ pub fn consoles(matrix: &Matrix<'_>) -> Markup {
     folded("Consoles", &counted(matrix.runs().count(), "run"), &all)
 }
 
-/// How many lines a text has, in words.
+/// Counts the lines of a text, in words.
 pub fn lines(text: &str) -> String {
     counted(text.lines().count(), "line")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the numbers come from: what all runs have in common once, then what is each one's own.
+//! The provenance of the numbers: the facts common to all runs once, then each one's own.
 
 use maud::{Markup, html};
 use punctual_judge::fate;
@@ -13,7 +13,7 @@ use crate::matrix::Matrix;
 use crate::shell::{folded, wide};
 use crate::text::{counted, thousands};
 
-/// What is known of a run, by name.
+/// The facts of a run, by name.
 type Facts = Vec<(String, String)>;
 
 /// The provenance of all runs.
@@ -104,7 +104,7 @@ fn facts(run: &Run) -> Facts {
     facts
 }
 
-/// How a recording was made, as read back.
+/// Describes the making of a recording, as read back.
 fn settings(recording: &Recording) -> String {
     let count = thousands(recording.count);
     let warmup = thousands(recording.warmup);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the document says that these runs repeat, beside what they found.
+//! The contents of the document that these runs repeat, beside their findings.
 
 use maud::{Markup, html};
 use punctual_published::{Document, Histogram};
@@ -18,7 +18,7 @@ use crate::published::tables::{Row, Source, Table, table};
 use crate::shell::folded;
 use crate::text::unbroken;
 
-/// What a document's section consists of, in this order.
+/// The parts of a document's section, in this order.
 const PARTS: [fn(&Matrix<'_>, &Document) -> Markup; 7] = [
     directions,
     tables,
@@ -32,7 +32,7 @@ const PARTS: [fn(&Matrix<'_>, &Document) -> Markup; 7] = [
 /// A table with more columns than this stands on its side.
 const WIDEST: usize = 9;
 
-/// What a document that these runs repeat says, beside what they found.
+/// The contents of a document that these runs repeat, beside their findings.
 pub fn beside(matrix: &Matrix<'_>, document: &Document) -> Markup {
     html! {
         p {

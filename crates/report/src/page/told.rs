@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What probes and programs printed, and how lists of different subjects differ.
+//! The output of probes and programs, and the differences between subjects' lists.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::shell::folded;
 use crate::text::{counted, thousands};
 use punctual_model::probe::Shape;
 
-/// What was printed beside the samples, folded.
+/// The output beside the samples, folded.
 pub fn outputs(matrix: &Matrix<'_>) -> Markup {
     let mut told = recordings(matrix);
     told.retain(|(_, _, recording)| recording.output.is_some());
@@ -22,7 +22,7 @@ pub fn outputs(matrix: &Matrix<'_>) -> Markup {
     html! { @if !told.is_empty() { (folded("What was printed", &size, &texts)) } }
 }
 
-/// What the lists of other subjects have that the first one's lacks, and the reverse.
+/// The differences between the first subject's list and those of other subjects.
 pub fn differences(matrix: &Matrix<'_>) -> Markup {
     let is_list = |row: &&Measurement| row.view().shape == Shape::List;
     let pairs = matrix
@@ -35,9 +35,9 @@ pub fn differences(matrix: &Matrix<'_>) -> Markup {
 
 /// The lists of two subjects.
 pub struct Pair<'a> {
-    /// What they list.
+    /// The title of the lists.
     pub title: String,
-    /// Whose they are.
+    /// The names of the subjects.
     pub names: [&'a str; 2],
     /// The lists, a name on each line.
     pub lists: [&'a str; 2],
@@ -84,8 +84,8 @@ pub fn difference(pair: &Pair<'_>) -> Markup {
     }
 }
 
-/// The lines of a list that another lacks, in order; a line that occurs more often than
-/// there, as often as it is missing.
+/// The lines of a list that another lacks, in order.
+/// A line that occurs more often than there is given as often as it is missing.
 fn only_in<'a>(list: &'a str, other: &str) -> Vec<&'a str> {
     let mut rest: Vec<&str> = other.lines().collect();
     let lacks = |line: &&str| match rest.iter().position(|same| same == line) {

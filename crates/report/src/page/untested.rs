@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a verdict does not cover: who reads it must not take it for more.
+//! The limits of a verdict's scope: its readers must not take it for more.
 
 use maud::{Markup, html};
 use punctual_agent::probes;
@@ -10,7 +10,7 @@ use punctual_model::run::Run;
 use crate::matrix::{Matrix, distinct};
 use crate::text::{list, thousands};
 
-/// What was not tested, or not judged, a line each.
+/// Lists everything that was not tested, or not judged, a line each.
 pub fn untested(runs: &[Run], judgement: Option<&Judgement>) -> Markup {
     let matrix = Matrix::new(runs);
     let mut lines = benches(runs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether today's kernels still show what a document says, judged run by run.
+//! Checks today's kernels against a document's claims, run by run.
 
 use punctual_judge::{
     Comparison as Found, Pair, Rule, Typical, Verdict, compare, compare_rows, runs_for_typical,
@@ -19,14 +19,14 @@ use crate::arrivals::as_far_as_foretold;
 use crate::matrix::{Column, Matrix, Measurement};
 use crate::views;
 
-/// A claim, and what came of it.
+/// A claim and its outcome.
 #[derive(Clone, Debug)]
 pub struct Checked<'a> {
     /// The claim.
     pub direction: &'a Direction,
-    /// What came of it.
+    /// The outcome.
     pub outcome: ClaimVerdict,
-    /// The figures that say so; why it cannot be told.
+    /// The figures that show it, or the reason why it cannot be told.
     pub evidence: String,
 }
 
@@ -64,7 +64,7 @@ fn one<'a>(matrix: &Matrix<'_>, direction: &'a Direction) -> Checked<'a> {
     }
 }
 
-/// Whether a subject ran where a claim can be told.
+/// Returns true if a subject ran where a claim can be told.
 fn has(column: &Column<'_>, need: Need) -> bool {
     let several = |machine: &MachineRecord| match machine {
         MachineRecord::Virtual(machine) => machine.cpus > 1,
@@ -94,8 +94,8 @@ struct Row {
 }
 
 impl Row {
-    /// Whether what the rule found rests on less than a forecast has been wrong by: no further run
-    /// decides that.
+    /// Returns true if the rule's finding rests on less than a forecast has been wrong by.
+    /// No further run decides that.
     fn is_too_close(&self, found: &Found) -> bool {
         self.statistic == Statistic::Arrival
             && as_far_as_foretold(*found, &self.pair).verdict != found.verdict

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The average improvement of all tests' worst cases, as the paper on 2.6.33 and 3.6.6 has it,
-//! seed by seed.
+//! The average improvement of all tests' worst cases, seed by seed.
+//! The paper on 2.6.33 and 3.6.6 has it so.
 
 use punctual_published::{Improved, Measure};
 
@@ -11,7 +11,7 @@ use crate::matrix::{Column, Matrix};
 /// Two kernels, test by test.
 #[derive(Clone, Debug)]
 pub struct Improvement {
-    /// The one that the other is compared with.
+    /// The kernel that the other is compared with.
     pub older: String,
     /// The other.
     pub newer: String,
@@ -19,10 +19,10 @@ pub struct Improvement {
     pub tests: Vec<Test>,
 }
 
-/// The worst case of each seed, in nanoseconds, or why there is none.
+/// The worst case of each seed, in nanoseconds, or the reason why there is none.
 type Worst = Result<Vec<(u64, f64)>, String>;
 
-/// What became of one test's worst case.
+/// The change of one test's worst case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// `switch, max`.
@@ -34,8 +34,9 @@ pub struct Test {
 }
 
 impl Test {
-    /// For each seed that both have, by how many per cent of the older kernel's worst case the
-    /// newer one's is shorter; below zero where it is longer.
+    /// Returns the improvement for each seed that both have.
+    /// It is in per cent of the older kernel's worst case, and below zero if the newer one's is
+    /// longer.
     pub fn percents(&self) -> Vec<(u64, f64)> {
         let (Ok(older), Ok(newer)) = (&self.older, &self.newer) else {
             return Vec::new();
@@ -49,8 +50,8 @@ impl Test {
     }
 }
 
-/// The worst cases of an older and of a newer kernel. Where the subjects have no such pair, of
-/// the first subject and of each other.
+/// Returns the worst cases of an older and of a newer kernel.
+/// If the subjects have no such pair, it compares the first subject with each other one.
 pub fn improvements(matrix: &Matrix<'_>, improved: &Improved) -> Vec<Improvement> {
     let (newer, older) = (
         subjects(matrix, improved.of),
@@ -97,8 +98,8 @@ fn tests(
     what.iter().map(test).collect()
 }
 
-/// For each seed the arithmetic mean of the percentages of all tests that both kernels have,
-/// and how many tests these are.
+/// Returns the arithmetic mean for each seed of the percentages of all tests.
+/// Tests count that both kernels have; their number is returned, too.
 pub fn average(tests: &[Test]) -> (Vec<f64>, usize) {
     let percents = tests.iter().map(Test::percents);
     let percents: Vec<_> = percents.filter(|all| !all.is_empty()).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What comes of a claim, from what its comparisons show, and how their figures are written.
+//! The outcome of a claim, by the results of its comparisons, and the form of their figures.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use super::measure::{OfRun, by_run};
 use crate::matrix::{Column, Measurement};
 use crate::text::{seconds_span, span, time};
 
-/// What came of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimVerdict {
     /// All figures show it.
     Holds,
     /// One of them shows the contrary, or that there is no difference.
     Fails,
-    /// It takes so many more seeds to tell it.
+    /// So many more seeds are needed to tell it.
     Undecided(usize),
     /// Something is missing that no number of seeds supplies.
     CannotTell,
@@ -35,7 +35,7 @@ impl fmt::Display for ClaimVerdict {
     }
 }
 
-/// What an undecided claim takes: `4 more seeds`.
+/// States the need of an undecided claim: `4 more seeds`.
 pub fn seeds(more: usize) -> String {
     match more {
         1 => "1 more seed".to_owned(),
@@ -43,14 +43,14 @@ pub fn seeds(more: usize) -> String {
     }
 }
 
-/// What one comparison of several shows.
+/// The result of one comparison of several.
 #[derive(Clone, Copy)]
 pub enum Part {
-    /// What is claimed.
+    /// The claim.
     Shown,
     /// The contrary, or that there is no difference.
     Contradicted,
-    /// Nothing before so many more seeds.
+    /// Nothing, before there are so many more seeds.
     Open(usize),
 }
 
@@ -65,7 +65,7 @@ impl Part {
     }
 }
 
-/// What all comparisons show, and what is missing.
+/// The results of all comparisons, and the gaps.
 #[derive(Default)]
 pub struct Judged {
     parts: Vec<Part>,
@@ -74,20 +74,20 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// One comparison more, with its figures.
+    /// Adds one more comparison with its figures.
     pub fn push(&mut self, part: Part, evidence: String) {
         self.parts.push(part);
         self.evidence.push(evidence);
     }
 
-    /// What is missing.
+    /// Adds a gap, once.
     pub fn gap(&mut self, gap: String) {
         if !self.gaps.contains(&gap) {
             self.gaps.push(gap);
         }
     }
 
-    /// The figure of each run; where there is none, that is noted.
+    /// Returns the figure of each run. It notes a gap if there is none.
     pub fn figures<'a>(
         &mut self,
         column: &Column<'a>,
@@ -121,12 +121,12 @@ impl Judged {
     }
 }
 
-/// What one comparison shows, by itself and among all of its claim. Where all of a claim's
-/// figures must show it, each is held to the level by itself; that one of them shows the
-/// contrary is held to the level among all.
+/// Returns the result of one comparison, by itself and among all of its claim.
+/// Where all of a claim's figures must show it, each is held to the level by itself. A figure that
+/// shows the contrary is held to the level among all.
 ///
-/// Source: R. L. Berger, *Multiparameter hypothesis testing and acceptance sampling*,
-/// Technometrics 24 (1982).
+/// Source: R. L. Berger, *Multiparameter hypothesis testing and acceptance sampling*, Technometrics
+/// 24 (1982).
 pub fn part([alone, among]: [&Found; 2], wanted: Verdict, rule: &Rule) -> Part {
     let contrary = match wanted {
         Verdict::Lower => Verdict::Higher,
@@ -173,7 +173,7 @@ fn times(ratio: &Interval) -> String {
     )
 }
 
-/// The middle of several runs' times, and from where to where they are: `8.07 µs (7.90–8.20 µs)`.
+/// The middle of several runs' times, and their range: `8.07 µs (7.90–8.20 µs)`.
 pub fn spread(values: &[f64], is_work: bool) -> String {
     let mut values: Vec<Nanos> = values.iter().map(|ns| Nanos(ns.round() as i64)).collect();
     values.sort_unstable();
@@ -197,7 +197,7 @@ pub fn ends(values: &[f64]) -> (f64, f64) {
     )
 }
 
-/// The middle of several runs' percentages, and from where to where they are.
+/// The middle of several runs' percentages, and their range.
 pub fn percents(values: &[f64]) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The figure of a subject that a document's figure is to be compared with.
+//! The figure of a subject to compare with a document's figure.
 
 use punctual_model::probe::is_beginning;
 use punctual_model::recording::Recording;
@@ -10,8 +10,8 @@ use crate::arrivals::Watched;
 use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 
-/// The rows that are meant: under the load that is named; without a name under any load,
-/// and idle where there are no others.
+/// The rows that are meant: those under the named load.
+/// If none is named, these are the rows under any load, or idle ones if there are no others.
 pub fn rows<'a>(
     matrix: &'a Matrix<'_>,
     measure: &Measure,
@@ -34,7 +34,7 @@ pub fn rows<'a>(
     }
 }
 
-/// The loads of these rows, for a sentence: ` (osadl)`; nothing where all are idle.
+/// Returns the loads of these rows, for a sentence: ` (osadl)`; empty if all are idle.
 pub fn loads(rows: &[&Measurement]) -> String {
     let loaded = rows.iter().filter(|row| !row.is_idle());
     let loads = distinct(loaded.map(|row| row.load.as_str()));
@@ -51,18 +51,19 @@ pub struct OfRun<'a> {
     pub seed: u64,
     /// The figure, in nanoseconds, or a quotient of two.
     pub value: f64,
-    /// What it was taken from.
+    /// The recordings that it was taken from.
     pub recordings: Vec<&'a Recording>,
 }
 
 impl OfRun<'_> {
-    /// Whether both runs measured the same to the last sample, and to the latest arrival if that
-    /// is the figure: equal samples say nothing of arrivals between them.
+    /// Returns true if both runs measured the same to the last sample.
+    /// If the figure is the latest arrival, that must be the same too: equal samples say nothing of
+    /// arrivals between them.
     pub fn is_same(&self, other: &Self) -> bool {
         self.value.to_bits() == other.value.to_bits() && self.has_samples_of(other)
     }
 
-    /// Whether it is the same run once more.
+    /// Returns true if it is the same run once more.
     fn is_again(&self, other: &Self) -> bool {
         self.seed == other.seed && self.has_samples_of(other)
     }
@@ -75,15 +76,16 @@ impl OfRun<'_> {
             && self.recordings.iter().zip(&other.recordings).all(alike)
     }
 
-    /// Whether its samples differ from each other.
+    /// Returns true if its samples differ from each other.
     fn varies(&self) -> bool {
         let mut all = self.recordings.iter();
         all.any(|one| one.extremes.is_some_and(|(low, high)| low != high))
     }
 }
 
-/// Runs in which the seed changed something. Samples that vary within a run, but are the same
-/// in another, are one draw; what never varies is exact, and counts in each.
+/// Keeps the runs in which the seed changed something.
+/// Samples that vary within a run, but are the same in another, are one draw. Samples that never
+/// vary are exact, and count in each run.
 pub fn independent(runs: Vec<OfRun<'_>>) -> Vec<OfRun<'_>> {
     let mut kept: Vec<OfRun<'_>> = Vec::new();
     for run in runs {
@@ -95,8 +97,8 @@ pub fn independent(runs: Vec<OfRun<'_>>) -> Vec<OfRun<'_>> {
     kept
 }
 
-/// The figure of each run of a subject, or why there is none. What was interrupted has fewer
-/// samples than others, and is none of them.
+/// Returns the figure of each run of a subject, or the reason why there is none.
+/// Interrupted recordings have fewer samples than others, and do not count.
 pub fn by_run<'a>(
     column: &Column<'a>,
     rows: &[&Measurement],
@@ -123,9 +125,10 @@ pub fn by_run<'a>(
     Ok(runs)
 }
 
-/// What is compared of two subjects. A largest sample is one draw of the moments of its run; the
-/// latest of every arrival looks at all of them, and takes its place where each run of both was
-/// watched. What a run did not meet is in neither.
+/// Returns the sharpest measure for comparing two subjects.
+/// A largest sample is one draw of the moments of its run. The latest of every arrival looks at all
+/// of them, and takes its place if each run of both was watched. Events that a run did not meet are
+/// in neither.
 pub fn sharpest(measure: &Measure, columns: [&Column<'_>; 2], rows: &[&Measurement]) -> Measure {
     let is_known = |column| by_run(column, rows, Statistic::Arrival).is_ok();
     let is_watched = measure.statistic == Statistic::Max && columns.into_iter().all(is_known);
@@ -159,7 +162,7 @@ pub fn figure(
 
 const NOT_KEPT: &str = "not every sample was kept";
 
-/// What was recorded, or why nothing was.
+/// Returns the recordings, or the reason why there are none.
 fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measured<'a>>, String> {
     let (mut found, mut reason) = (Vec::new(), None);
     for row in rows {
@@ -180,14 +183,14 @@ fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measur
     Ok(found)
 }
 
-/// The figure, corrected where it is known what the taking of time stamps adds to it.
+/// The figure, corrected where the cost of taking time stamps is known.
 fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<f64> {
     let stats = Stats::of(found);
     let tracing = stats.tracing.map_or(0.0, |tracing| tracing.0 as f64);
     Some(raw(&stats, found, statistic)? - tracing)
 }
 
-/// The figure with what the taking of time stamps adds to it.
+/// The figure with the cost of taking time stamps.
 fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f64> {
     let all = || found.iter().map(|one| one.recording);
     let mean = |sum: i128, count: u64| sum as f64 / count as f64;

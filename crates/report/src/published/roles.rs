@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which subjects a claim speaks of.
+//! The subjects that a claim speaks of.
 
 use punctual_model::Preemption;
 use punctual_published::{Role, release_numbers};
 
 use crate::matrix::{Column, Matrix};
 
-/// What the running kernel said of itself.
+/// The running kernel's account of itself.
 struct Kernel<'a> {
     column: &'a Column<'a>,
     preemption: &'a Preemption,
@@ -50,7 +50,7 @@ fn with<'a, 'b>(kernels: &'a [Kernel<'b>], model: &Preemption) -> Vec<&'a Kernel
     all.filter(|kernel| kernel.preemption == model).collect()
 }
 
-/// Those with the highest or the lowest release; none where all have the same.
+/// Those with the highest or the lowest release; empty if all have the same.
 fn end<'a, 'b>(kernels: &[&'a Kernel<'b>], newest: bool) -> Vec<&'a Kernel<'b>> {
     let releases = || kernels.iter().map(|kernel| &kernel.release);
     let (Some(low), Some(high)) = (releases().min(), releases().max()) else {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of a document's experiment was repeated.
+//! The share of a document's experiment that was repeated.
 
 use crate::matrix::Matrix;
 use crate::text::thousands;
 
-/// Samples taken, of how many the document took.
+/// The number of samples taken, and that of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scaled {
     /// `signal, osadl`.
     pub title: String,
-    /// How many samples were taken.
+    /// The number of samples taken.
     pub taken: u64,
-    /// How many the document took.
+    /// The number of samples that the document took.
     pub full: u64,
 }
 
@@ -23,8 +23,8 @@ impl Scaled {
     }
 }
 
-/// Each measurement of which the plan says how many samples the document took, and the fewest
-/// that a subject has.
+/// Returns the measurements with a plan that tells the document's number of samples.
+/// Each has the fewest samples that a subject has.
 pub fn scaled(matrix: &Matrix<'_>) -> Vec<Scaled> {
     let plan = matrix
         .runs()

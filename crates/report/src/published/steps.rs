@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signed samples counted as the published histograms count them, in steps: realfeel counts
-//! what is below zero in the first step. (`punctual-formats` has its bins.)
+//! Signed samples, counted in steps as the published histograms count them.
+//! Realfeel counts samples below zero in the first step. (`punctual-formats` has its bins.)
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::matrix::{Matrix, Measurement, distinct};
 /// A kernel's counts by the number of the step, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// What it is called.
+    /// The kernel's name.
     pub name: String,
-    /// The number of its column; `None` where it was published.
+    /// The number of its column; `None` if it was published.
     pub column: Option<usize>,
-    /// The load; empty where it was published.
+    /// The load; empty if it was published.
     pub load: String,
-    /// How many samples fell into each step that has any.
+    /// The number of samples in each step that has any.
     pub steps: BTreeMap<u64, u64>,
 }
 
@@ -28,8 +28,8 @@ pub fn loads(all: &[Counts]) -> Vec<&str> {
     distinct(ours.map(|one| one.load.as_str()))
 }
 
-/// The published histograms, then for each load ours; all in the steps of the first published
-/// one, whose length in nanoseconds comes first.
+/// Returns the published histograms, then ours for each load.
+/// All are in the steps of the first published one, whose length in nanoseconds comes first.
 pub fn counts(matrix: &Matrix<'_>, published: &[Histogram]) -> Option<(i64, Vec<Counts>)> {
     let first = published.first()?;
     let step = first.step.parse::<f64>().ok()? * first.unit.nanos()?;
@@ -55,7 +55,7 @@ pub fn counts(matrix: &Matrix<'_>, published: &[Histogram]) -> Option<(i64, Vec<
     Some((step, all))
 }
 
-/// The subjects of which no counts can be given, because not all of their samples were kept.
+/// The subjects without counts, because not all of their samples were kept.
 pub fn uncounted(matrix: &Matrix<'_>, probe: &str) -> Vec<String> {
     let mut names = Vec::new();
     for row in matrix.rows.iter().filter(|row| row.probe == probe) {

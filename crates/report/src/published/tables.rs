@@ -7,7 +7,7 @@ use super::measure::{figure, rows};
 use crate::matrix::{Column, Matrix};
 use crate::text::time;
 
-/// Where a row comes from.
+/// The origin of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The document.
@@ -17,7 +17,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// How it is marked.
+    /// Returns its mark.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -29,7 +29,7 @@ impl Source {
 /// One kernel's figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Where they come from.
+    /// The origin of the figures.
     pub source: Source,
     /// The kernel.
     pub name: String,
@@ -39,12 +39,12 @@ pub struct Row {
     pub cells: Vec<TableCell>,
 }
 
-/// A figure, or what stands in its place.
+/// A figure, or a substitute for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableCell {
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Whether there is no figure.
+    /// True if there is no figure.
     pub is_gap: bool,
 }
 
@@ -57,11 +57,11 @@ impl TableCell {
 /// Published figures and ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Where it stands in the document, and under which stress it was made.
+    /// Its place in the document, and the stress under which it was made.
     pub about: String,
-    /// What the columns hold.
+    /// The heads of the columns.
     pub heads: Vec<String>,
     /// The published rows, then ours.
     pub rows: Vec<Row>,

@@ -13,8 +13,8 @@ use super::{ABSOLUTE, repeated};
 use crate::matrix::Matrix;
 use crate::text::{Lines, clean, columns, thousands};
 
-/// Whether today's kernels show what the document says that these runs repeat: a line for
-/// each claim. Empty where they repeat none.
+/// Checks today's kernels against the document that these runs repeat: a line for each claim.
+/// It is empty if they repeat none.
 pub fn directions_text(runs: &[Run], documents: &[Document], width: usize) -> String {
     let matrix = Matrix::new(runs);
     let mut lines = Lines::new(width);
@@ -44,7 +44,7 @@ pub fn directions_text(runs: &[Run], documents: &[Document], width: usize) -> St
     lines.finish()
 }
 
-/// What the documents say: figures, pictures, claims.
+/// The contents of the documents: figures, pictures, claims.
 pub fn documents_text(documents: &[Document], width: usize) -> String {
     let parts = documents.iter().map(|one| document_text(one, width));
     parts.collect::<Vec<_>>().join("\n")
@@ -102,7 +102,7 @@ fn heading(document: &Document, lines: &mut Lines) {
     lines.line(format!("    Repeated by: punctual run {suite}"));
 }
 
-/// What it says in words, has as pictures, claims; and what differs.
+/// Adds its words, pictures, and claims, and the differences in method.
 fn words(document: &Document, lines: &mut Lines) {
     let mut part = |title: &str, items: Vec<String>| {
         if !items.is_empty() {
@@ -126,7 +126,7 @@ fn words(document: &Document, lines: &mut Lines) {
     lines.wrap(ABSOLUTE, "  ", "  ");
 }
 
-/// Cells in columns; rows and columns change places where they would be too wide.
+/// Cells in columns. Rows and columns change places if they would be too wide.
 fn grid(cells: &[Vec<String>], width: usize) -> Vec<String> {
     let lines = columns(cells);
     if lines.iter().all(|line| line.width() <= width) {

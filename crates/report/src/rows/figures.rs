@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines of one section: which figures a measurement shows, in which order.
+//! The lines of one section: the figures that a measurement shows, in their order.
 
 use punctual_model::units::Nanos;
 
@@ -12,7 +12,7 @@ use crate::views::{self, FindingText, Tone};
 use punctual_model::probe::{FindingView, Shape, View};
 use punctual_model::recording::{ENDED_WITHIN, UNTOLD};
 
-/// The quantiles shown, best first, and what each is called.
+/// The quantiles shown, best first, and their names.
 const QUANTILES: [(f64, &str); 4] = [
     (0.999, "p99.9"),
     (0.99, "p99"),
@@ -20,7 +20,7 @@ const QUANTILES: [(f64, &str); 4] = [
     (0.5, "median"),
 ];
 
-/// One measurement's lines: a verdict, the figures, what else the probe told.
+/// Returns one measurement's lines: a verdict, the figures, the probe's other findings.
 pub fn section(
     row: &Measurement,
     entries: &[Entry<'_>],
@@ -87,7 +87,7 @@ pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], notes: &mut Notes) -> RowG
     RowGroup { title, lines }
 }
 
-/// How many samples each step has: `, n = 1,000`.
+/// Describes the number of samples of each step: `, n = 1,000`.
 fn counts(rows: &[(&Measurement, Vec<Entry<'_>>)]) -> String {
     let entries = rows.iter().flat_map(|(_, entries)| entries);
     let counts = entries.filter_map(|entry| Some(entry.content.as_ref().ok()?.count));
@@ -99,7 +99,7 @@ fn counts(rows: &[(&Measurement, Vec<Entry<'_>>)]) -> String {
     }
 }
 
-/// What a line has no room for must not be lost.
+/// Returns a note of missed samples, which a line has no room for and must not lose.
 fn missed_note(row: &Measurement, entry: &Entry<'_>, notes: &mut Notes) -> Option<usize> {
     let stats = entry.content.as_ref().ok()?;
     let (column, title, missed) = (entry.column, row.title(), thousands(stats.missed));
@@ -115,7 +115,7 @@ fn pair(worst: Nanos, mean: Nanos) -> String {
     }
 }
 
-/// Whether a subject has nothing to show.
+/// Returns true if a subject has nothing to show.
 fn is_silent(entry: &Entry<'_>, view: &View) -> bool {
     if view.is_without_samples() {
         return entry.found.is_empty();
@@ -167,7 +167,7 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], range: Range) -> Vec<Line> 
     lines
 }
 
-/// What is known of every arrival, where that is so of any subject.
+/// Returns the lines of every arrival, if it is known of any subject.
 fn arrival_lines(row: &Measurement, entries: &[Entry<'_>], notes: &mut Notes) -> Vec<Line> {
     let stats = |entry: &Entry<'_>| {
         entry
@@ -200,7 +200,7 @@ fn arrival_lines(row: &Measurement, entries: &[Entry<'_>], notes: &mut Notes) ->
     vec![worst, reached]
 }
 
-/// A figure; of one that is known less closely, between what it is.
+/// Shows a figure, or the two ends between which it lies if it is known less closely.
 fn one_or_between(one: Option<Nanos>, between: Option<(Nanos, Nanos)>) -> String {
     match (one, between) {
         (None, Some((low, high))) => span(low, high),
@@ -230,7 +230,7 @@ fn samples(entries: &[Entry<'_>]) -> Line {
     line("samples", entries, |stats| thousands(stats.count))
 }
 
-/// An interval that is too long is as far off as the one after it is too short.
+/// Shows both extremes: an interval too long is as far off as one too short is.
 fn jitter_lines(entries: &[Entry<'_>], range: Range) -> Vec<Line> {
     let mut lines = latency_lines("longest", entries, range);
     let longest = |stats: &Stats| or_unknown(stats.worst());
@@ -305,7 +305,7 @@ impl Line {
     }
 }
 
-/// What stands where a line above has said what is missing.
+/// The placeholder where a line above has named the gap.
 const DASH: &str = "–";
 
 fn cell(text: String, rank: Rank) -> Shown {
@@ -313,7 +313,7 @@ fn cell(text: String, rank: Rank) -> Shown {
     Shown { text, notes, rank }
 }
 
-/// A further line: what is missing was said in the first, here stands a dash.
+/// A further line: it has a dash where the first line names the gap.
 fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> Line {
     let cells = entries.iter().map(|entry| match &entry.content {
         Ok(stats) => cell(show(stats), Rank::Plain),
@@ -322,16 +322,16 @@ fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> 
     Line::new(label, cells)
 }
 
-/// Findings of what was not as it should be: where a probe has nothing to tell, there is none.
+/// Findings of faults: a probe with nothing to tell has none.
 const EXCEPTIONS: [&str; 2] = [ENDED_WITHIN, UNTOLD];
 
-/// Whether any recording has a finding.
+/// Returns true if any recording has a finding.
 fn has(entries: &[Entry<'_>], key: &str) -> bool {
     let mut all = entries.iter().flat_map(|entry| &entry.found);
     all.any(|one| one.recording.findings.contains_key(key))
 }
 
-/// What the probe told besides its samples.
+/// Returns the line of a probe's finding besides its samples.
 fn finding_line(
     row: &Measurement,
     finding: &FindingView,
@@ -358,8 +358,8 @@ fn finding_line(
     Line::new(label, entries.iter().map(cell))
 }
 
-/// What the runs of one subject say together. One that is wrong is not outvoted by others,
-/// nor is one that does not know; a note says what each told.
+/// Combines the findings of one subject's runs.
+/// A wrong one is not outvoted by others, nor is an unknown one; a note lists what each told.
 fn told_by_all(told: &[(u64, FindingText)]) -> Option<(FindingText, Option<String>)> {
     let (_, first) = told.first()?;
     if told.iter().all(|(_, other)| other.text == first.text) {

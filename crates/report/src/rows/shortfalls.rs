@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was less than it should have been: rounds of a load, samples.
+//! Shortfalls: too few rounds of a load, or too few samples.
 
 use punctual_model::recording::Work;
 
 use crate::matrix::Matrix;
 use crate::text::{seconds, thousands};
 
-/// Fewer repetitions of a recipe than this are told.
+/// Repetitions of a recipe are told if there are fewer than this.
 const ENOUGH: u64 = 2;
 
-/// A line for each worker of which fewer than two periods, or fewer than two rounds, were played
-/// beside a measurement, by the run that played least of it.
+/// Returns a line for each worker that was played too little beside a measurement.
+/// That is fewer than two periods, or fewer than two rounds, by the run that played least of it.
 pub fn of_loads(matrix: &Matrix<'_>) -> Vec<String> {
     let mut least: Vec<(&str, &Work)> = Vec::new();
     for step in matrix.runs().flat_map(|run| &run.steps) {
@@ -55,7 +55,7 @@ fn is_little(work: &Work) -> bool {
     is_known && !work.endless && share(work) < ENOUGH as f64
 }
 
-/// How often the recipe was played: by its period where it has one, else in rounds.
+/// Returns the repetitions of the recipe: by its period if it has one, else in rounds.
 fn share(work: &Work) -> f64 {
     work.periods().unwrap_or(work.rounds as f64)
 }

@@ -118,7 +118,7 @@ fn what_takes_no_samples_shows_what_it_found() {
     assert_note(&runs, "rt, footprint, idle, bss: hidden");
 }
 
-/// What a program's last cycle was, and what the kernel left out, is told where there is such.
+/// A program's last cycle, and the kernel's omissions, are told if there are any.
 #[test]
 fn what_is_an_exception_has_a_line_where_there_is_one() {
     let mut runs = fixtures::whole();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every arrival, and what was reached by aim: one result, of which text, page and JSON are made.
+//! Every arrival, and samples reached by aim: one result, the source of text, page and JSON.
 
 mod shown;
 
@@ -14,10 +14,10 @@ use super::text::sentence;
 
 /// The form's name and version; `docs/schema/arrivals-1.json` describes it.
 const SCHEMA: &str = "punctual.arrivals/1";
-/// The version that tells, and whose results are read again; behind the `+` that of the analysis,
-/// which is another one with each change of what it comes to.
+/// The version of the teller; only results of the same version are read again.
+/// The `+` precedes the version of the analysis, which changes with each change of its results.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+5");
-/// What a function is entered less often than this does not grow with.
+/// A wait does not count as growing with a function that is entered less often than this.
 const AGAIN: u32 = 10;
 
 /// Times are whole nanoseconds of virtual time. New fields may be added to version 1; none is
@@ -252,12 +252,13 @@ struct Grows {
     each_ns: Nanos,
 }
 
-/// What was reached of a recording's places, by their numbers.
+/// The samples reached at a recording's places, by the places' numbers.
 pub type Aimed = Vec<(usize, Reached)>;
 
-/// What is known of a run's arrivals by what was kept, as JSON: of each step the result of most
-/// aims, the newest of these. What is no such result, is of another digest or was told by another
-/// version of Punctual does not count; none where nothing does.
+/// Merges a run's kept results, as JSON.
+/// Of each step, the result with the most aims counts, and the newest of these. Text that is no
+/// such result, is of another digest or is from another version of Punctual does not count. Returns
+/// `None` if nothing counts.
 pub fn kept<'a>(run: &Run, stories: impl IntoIterator<Item = &'a str>) -> Option<Told> {
     let digest = run.digest()?;
     let mut known: Option<Told> = None;
@@ -280,7 +281,7 @@ pub fn kept<'a>(run: &Run, stories: impl IntoIterator<Item = &'a str>) -> Option
     Some(known)
 }
 
-/// Takes what was kept of a run's arrivals to the run.
+/// Attaches the kept results about a run's arrivals to the run.
 pub fn attach<'a>(run: &mut Run, stories: impl IntoIterator<Item = &'a str>) {
     if let Some(known) = kept(run, stories) {
         run.arrivals = known.arrivals();
@@ -347,7 +348,7 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
     }
 }
 
-/// Why no wait of a program can be moved.
+/// Returns the reason why no wait of a program can be moved.
 fn not_aimed(all: &Arrivals) -> Option<String> {
     let waits = all.places.iter().map(|place| place.wait);
     let mut known = waits.flatten().peekable();
@@ -416,15 +417,15 @@ fn differs(place: &Place, reached: Option<&Reached>) -> Vec<Differs> {
 }
 
 impl Told {
-    /// What kept the latest of all aimed samples waiting, as a sentence; none where none was seen,
-    /// or its story is not told.
+    /// Returns the cause of the latest of all aimed samples, as a sentence.
+    /// Returns `None` if none was seen, or its story is not told.
     pub fn latest_cause(&self) -> Option<&str> {
         let places = self.steps.iter().flat_map(|step| &step.places);
         let latest = places.max_by_key(|place| place.reached_ns)?;
         latest.cause.as_deref()
     }
 
-    /// Takes what was reached in a step with a second timer, where nothing later is known.
+    /// Takes the sample that a second timer reached in a step, unless a later one is known.
     pub fn add_second(&mut self, step: u32, second: &Second) {
         let story = second.reached.breakdown.as_ref().ok();
         let Some(step) = self.steps.iter_mut().find(|one| one.number == step) else {
@@ -459,16 +460,17 @@ impl Told {
         self.steps.sort_by_key(Step::of);
     }
 
-    /// Only these recordings of it, each by its step and its title; none where one of them is not
-    /// known, or by fewer aims than so many.
+    /// Keeps only these recordings, each by its step and its title.
+    /// Returns `None` if one of them is not known, or by fewer aims than so many.
     pub fn of(mut self, steps: &[(u32, String)], aims: usize) -> Option<Self> {
         self.steps
             .retain(|step| steps.iter().any(|one| step.is_of(one)) && step.has(aims));
         (self.steps.len() == steps.len()).then_some(self)
     }
 
-    /// What it says of each step, for whoever judges. A program's step has several recordings, and
-    /// figures of a step are those of its one.
+    /// Returns the arrivals of each step, for judges.
+    /// A program's step is left out: it has several recordings, and figures of a step belong to a
+    /// single one.
     pub fn arrivals(&self) -> Vec<arrivals::Arrivals> {
         let steps = self.steps.iter();
         let steps = steps.filter(|step| step.waits != Waits::Program);
@@ -522,12 +524,12 @@ impl Step {
         (self.number, &self.recording) == (*step, recording)
     }
 
-    /// Whether it is known by so many aims.
+    /// Returns true if it is known by at least so many aims.
     fn has(&self, aims: usize) -> bool {
         self.waits == Waits::Handler || self.not_aimed.is_some() || self.aims >= aims
     }
 
-    /// Whether a sample was to be aimed at some place, and was not seen.
+    /// Returns true if a sample was to be aimed at some place, and was not seen.
     fn has_missed(&self) -> bool {
         let places = self.places.iter();
         let aimed_at = places
@@ -538,7 +540,7 @@ impl Step {
         reached < self.aims.min(aimed_at)
     }
 
-    /// Why it is not every arrival that is known.
+    /// Returns the reason why not every arrival is known.
     fn gap(&self) -> Option<String> {
         if self.time_ns <= Nanos::ZERO {
             return Some("there was no moment to look at".to_owned());
@@ -556,7 +558,7 @@ impl Step {
     }
 }
 
-/// A function's name without what a compiler adds to it: `do_exit.isra.0` is `do_exit`.
+/// A function's name without a compiler's additions: `do_exit.isra.0` is `do_exit`.
 fn own_name(name: &str) -> String {
     let (name, module) = match name.split_once(' ') {
         Some((name, module)) => (name, format!(" {module}")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What reached CPUs that were to be left alone: as text, as JSON, as a page.
+//! Events that reached CPUs that were to be left alone: as text, as JSON, as a page.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -19,14 +19,14 @@ use crate::text::{counted, cut, exact, list, thousands, wrap};
 const SCHEMA: &str = "punctual.audit/1";
 /// The columns of one run in a table of several.
 const COLUMN: usize = 7;
-/// What its rows are called takes so many at least.
+/// The least columns for the names of its rows.
 const NAME: usize = 36;
 
-/// A run, and what reached each of its CPUs that were watched.
+/// A run, and the events that reached each of its CPUs that were watched.
 pub type Audited = (Run, Vec<Audit>);
 
-/// What came in: a table of all runs, then each run with who sent it. No line is longer than
-/// `width`.
+/// Describes the events: a table of all runs, then each run with the senders.
+/// No line is longer than `width`.
 pub fn audit_text(audited: &[Audited], width: usize) -> String {
     let mut text = String::new();
     if audited.len() > 1 {
@@ -42,11 +42,11 @@ pub fn audit_text(audited: &[Audited], width: usize) -> String {
     text
 }
 
-/// How often each came in, by run, of recordings that are the same measurement.
+/// The count of each event, by run, of recordings that are the same measurement.
 struct Table {
     /// `noise / idle / cpu1`.
     title: String,
-    /// Of each run; none where it did not measure that.
+    /// The counts of each run; `None` if it did not measure that.
     rows: Vec<(String, Vec<Option<usize>>)>,
 }
 
@@ -204,7 +204,7 @@ fn example(run: &Run, recording: &Recording, one: &Intruder) -> String {
     )
 }
 
-/// What reached the CPUs of runs. All times are integer nanoseconds, virtual ones.
+/// The events that reached the CPUs of runs. All times are integer nanoseconds, virtual ones.
 pub fn audit_json(audited: &[Audited]) -> Value {
     let run = |(run, audits): &Audited| {
         json!({
@@ -258,7 +258,7 @@ fn recording_json(run: &Run, audit: &Audit) -> Value {
     })
 }
 
-/// The page about what reached the CPUs of runs.
+/// The page about the events that reached the CPUs of runs.
 pub fn audit_page(audited: &[Audited]) -> String {
     let runs: Vec<Run> = audited.iter().map(|(run, _)| run.clone()).collect();
     let ids: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();

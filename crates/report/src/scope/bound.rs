@@ -16,7 +16,7 @@ use crate::text::{cut, exact, list, thousands};
 /// The form's name and version; `docs/schema/bound-1.json` describes it.
 const SCHEMA: &str = "punctual.bound/1";
 
-/// What was observed, and the bounds, no line longer than `width`.
+/// The observation and the bounds, no line longer than `width`.
 pub fn bound_text(runs: &[Run], bound: &Bound, width: usize) -> String {
     let instructions = thousands(bound.instructions);
     let mut text = paragraph(&answer(bound), width) + "\n";
@@ -52,8 +52,9 @@ pub fn bound_text(runs: &[Run], bound: &Bound, width: usize) -> String {
     text
 }
 
-/// The bound in one sentence: by that account of interference that makes it longest, of those
-/// that have an end; of `timer`'s sample, where its way back was seen.
+/// The bound in one sentence.
+/// It takes that account of interference that makes the bound longest, of those that have an end.
+/// It is the bound of `timer`'s sample, if its way back was seen.
 fn answer(bound: &Bound) -> String {
     if let Some(why) = &bound.misfit {
         return format!("No bound: {why}.");
@@ -110,7 +111,7 @@ fn shown(latency: Option<Nanos>) -> String {
     latency.map_or_else(|| "none".to_owned(), exact)
 }
 
-/// What must be known of the numbers.
+/// Returns notes without which the numbers may be misread.
 fn notes(bound: &Bound) -> Vec<String> {
     let mut notes = vec![format!(
         "Scheduled: L = max(D_ST, D_POID) + D_PAIE + D_PSD + I(L), for a thread of the highest \
@@ -158,7 +159,8 @@ fn notes(bound: &Bound) -> Vec<String> {
     notes
 }
 
-/// How much of the bound was reached, and which of its parts never met in an aimed sample.
+/// Describes the share of the bound that was reached.
+/// It also names the parts that never met in an aimed sample.
 fn apart(bound: &Bound) -> Option<String> {
     let parts = bound.apart();
     let all = parts.iter().fold(Nanos::ZERO, |sum, one| sum + one.bound);
@@ -182,7 +184,7 @@ fn apart(bound: &Bound) -> Option<String> {
     ))
 }
 
-/// What was observed, and the bounds. All times are integer nanoseconds, virtual ones.
+/// The observation and the bounds. All times are integer nanoseconds, virtual ones.
 pub fn bound_json(runs: &[Run], bound: &Bound) -> Value {
     let run = |run: &Run| {
         json!({

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use punctual_scope::breakdown::{Breakdown, FunctionSpan};
 
-/// The trace: the parts as one track, each thread's functions as another. Its microseconds are
-/// virtual ones, counted from the moment when the sample was due.
+/// The trace has the parts as one track, and each thread's functions as another.
+/// Its microseconds are virtual ones, counted from the moment when the sample was due.
 pub fn trace(title: &str, story: &Breakdown) -> Value {
     let mut events = vec![
         named("process_name", 0, title),
@@ -36,8 +36,8 @@ pub fn trace(title: &str, story: &Breakdown) -> Value {
     json!({"traceEvents": events, "displayTimeUnit": "ns"})
 }
 
-/// A thread's functions as viewers expect them: those that begin at the same moment from the
-/// outermost to the innermost.
+/// Sorts a thread's functions as viewers expect them.
+/// Functions that begin at the same moment go from the outermost to the innermost.
 fn nested<'a>(story: &'a Breakdown, thread: &str) -> Vec<&'a FunctionSpan> {
     let of_thread = story.functions.iter().filter(|f| f.thread == thread);
     let mut functions: Vec<_> = of_thread.collect();

@@ -9,10 +9,10 @@ use punctual_scope::breakdown::{Breakdown, PathStage};
 
 use crate::text::{cut, exact};
 
-/// How wide a column of times is.
+/// The width of a column of times.
 const COLUMN: usize = 14;
 
-/// How long each stage of either took, and all of them.
+/// Returns the time of each stage in either, and that of all.
 pub fn stages(one: &Breakdown, other: &Breakdown) -> Vec<(&'static str, Nanos, Nanos)> {
     let time = |story: &Breakdown, stage: PathStage| {
         let of_stage = story.parts.iter().filter(|part| part.stage == stage);
@@ -23,7 +23,7 @@ pub fn stages(one: &Breakdown, other: &Breakdown) -> Vec<(&'static str, Nanos, N
     some.chain([("all", one.late, other.late)]).collect()
 }
 
-/// How long each function ran itself, without what it called.
+/// Returns the time that each function ran itself, without its callees.
 pub fn own_times(story: &Breakdown) -> BTreeMap<&str, Nanos> {
     let mut times = BTreeMap::new();
     for (stack, time) in &story.flame {
@@ -49,7 +49,7 @@ pub fn differences<'a>(one: &'a Breakdown, other: &'a Breakdown) -> Vec<(&'a str
     found
 }
 
-/// Both, side by side, no line longer than `width`; `names` are what the two are called.
+/// Both, side by side, no line longer than `width`; `names` are the names of the two.
 pub fn text(
     names: &[String; 2],
     one: &Breakdown,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flame graphs: all that ran in a sample, callers below what they called, as wide as it took.
+//! Flame graphs: everything that ran in a sample, callers below their callees, as wide as it took.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::text::exact;
 
 const WIDTH: f64 = 1100.0;
 const ROW: usize = 17;
-/// What is narrower cannot be seen.
+/// Anything narrower cannot be seen.
 const NARROWEST: f64 = 0.4;
 /// The width of a letter.
 const LETTER: f64 = 6.4;
@@ -31,7 +31,7 @@ impl Frame<'_> {
     }
 }
 
-/// The flame graph of a sample, each function in the colour of what it mostly was.
+/// The flame graph of a sample, each function in the colour of its main cause.
 pub fn flame(story: &Breakdown) -> Markup {
     let mut root = Frame::default();
     for (stack, time) in &story.flame {
@@ -56,7 +56,7 @@ pub fn flame(story: &Breakdown) -> Markup {
     }
 }
 
-/// What each function mostly was, by the parts that it ran in.
+/// Returns the main cause of each function, by the parts that it ran in.
 fn causes(story: &Breakdown) -> HashMap<&str, Cause> {
     let mut times: HashMap<&str, HashMap<Cause, Nanos>> = HashMap::new();
     for entered in &story.functions {
@@ -85,7 +85,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Draws what a frame called, beside each other from `left`.
+    /// Draws the callees of a frame, beside each other from `left`.
     fn called(&mut self, frame: &Frame<'_>, mut left: f64, row: usize) {
         for (function, one) in &frame.called {
             let width = one.time.0 as f64 * self.scale;

@@ -15,7 +15,7 @@ use punctual_scope::tally::{Tally, tally};
 
 /// The form's name and version; `docs/schema/explain-1.json` describes it.
 const EXPLAIN: &str = "punctual.explain/1";
-/// That of a survey; `docs/schema/survey-1.json` describes it.
+/// The schema of a survey; `docs/schema/survey-1.json` describes it.
 const SURVEY: &str = "punctual.survey/1";
 
 /// Why samples of a run were late, beside those of another run where there is one. Times are whole
@@ -330,7 +330,7 @@ fn difference(one: &Breakdown, other: &Breakdown) -> Vec<Difference> {
     each.collect()
 }
 
-/// The story of one sample, or why there is none.
+/// The story of one sample, or the reason why there is none.
 pub fn told(one: &super::Story) -> Value {
     match one.as_ref().map(|one| one.breakdown.as_ref()) {
         Ok(Ok(told)) => json!(story(told)),
@@ -460,7 +460,7 @@ impl<'a> Spin<'a> {
     }
 }
 
-/// What a survey found.
+/// The findings of a survey.
 pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
     json!(Surveyed {
         schema: SURVEY,

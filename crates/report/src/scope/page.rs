@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stories as a page: what stood in the way of the samples, then each sample with its timeline
-//! and its flame graph.
+//! Stories as a page: obstacles first. Then each sample has its timeline and its flame graph.
 
 use maud::{Markup, PreEscaped, html};
 use punctual_model::probe::SampleSpan;
@@ -17,9 +16,9 @@ use crate::page::commands;
 use crate::shell::{self, Chapter, folded, wide};
 use crate::text::{exact, thousands};
 
-/// So many samples are shown at length; the others are folded.
+/// The number of samples shown at length; the others are folded.
 const OPEN: usize = 3;
-/// How many functions a comparison names.
+/// The number of functions that a comparison names.
 const FUNCTIONS: usize = 25;
 /// A timeline's width, in units.
 const WIDTH: f64 = 1000.0;
@@ -130,7 +129,7 @@ fn facts(run: &Run) -> Markup {
     } }
 }
 
-/// What stood in the way of the samples, all together.
+/// Tallies the obstacles in the way of all samples.
 fn in_the_way(explained: &[Explained]) -> Markup {
     let table = html! { table.text {
         thead { tr { th.number { "samples" } th.number { "longest, ns" } th { "what" } } }
@@ -188,8 +187,8 @@ fn story_body(story: &Breakdown, is_open: bool) -> Markup {
     }
 }
 
-/// The parts as a bar, to scale, and what its colours are; what is too short to be seen is in the
-/// table.
+/// The parts as a bar, to scale, with a key to its colours.
+/// Parts too short to be seen are in the table.
 fn timeline(story: &Breakdown) -> Markup {
     let scale = WIDTH / story.late.0.max(1) as f64;
     let begin = match story.span {
@@ -214,7 +213,7 @@ fn timeline(story: &Breakdown) -> Markup {
     }
 }
 
-/// How long each cause kept the sample, in the order in which they first did.
+/// Returns the time for which each cause kept the sample, in order of first appearance.
 fn causes(story: &Breakdown) -> Vec<(Cause, Nanos)> {
     let mut all: Vec<(Cause, Nanos)> = Vec::new();
     for part in &story.parts {
@@ -226,7 +225,7 @@ fn causes(story: &Breakdown) -> Vec<(Cause, Nanos)> {
     all
 }
 
-/// How causes are painted: the classes of the style sheet.
+/// Returns the paint of a cause: its class in the style sheet.
 pub fn class(cause: Cause) -> &'static str {
     match cause {
         Cause::Idle | Cause::Pending | Cause::Unseen | Cause::Asleep => "idle",
@@ -312,7 +311,7 @@ fn difference(names: &[String; 2], one: &Breakdown, other: &Breakdown) -> Markup
     } }
 }
 
-/// What is between back-ticks is code.
+/// Marks text between back-ticks as code.
 fn code(text: &str) -> Markup {
     let mut html = String::new();
     for (number, piece) in text.split('`').enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a trace from elsewhere tells, for terminals and as JSON.
+//! The story of a trace from elsewhere, for terminals and as JSON.
 
 use punctual_scope::pasted::{Kind, Piece, Told};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::text::{Lines, clean};
 /// The form's name and version; `docs/schema/explained-trace-1.json` describes it.
 const SCHEMA: &str = "punctual.explained-trace/1";
 
-/// Columns from which on a part has its names beside its times.
+/// The width from which on a part has its names beside its times, in columns.
 const WIDE: usize = 70;
 
 /// Each trace: a sentence, its parts in the order of time, and what it does not show.
@@ -83,7 +83,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// What stood in the way, in one sentence; a second one where another part was long, too.
+/// Names the culprit in one sentence. A second one follows if another part was long, too.
 pub fn sentence(told: &Told) -> String {
     let whose = told.whose.as_deref().unwrap_or("the waiting");
     let on = told
@@ -156,7 +156,7 @@ fn blame(told: &Told, place: usize) -> String {
     }
 }
 
-/// What an interrupt is called, by its handler or what it ran.
+/// Names an interrupt, by its handler or the function that it ran.
 fn name(piece: &Piece) -> String {
     match (&piece.what, &piece.caller) {
         (Some(what), Some(caller)) => format!("`{what}` called from `{caller}`"),
@@ -165,7 +165,7 @@ fn name(piece: &Piece) -> String {
     }
 }
 
-/// All that is known of each trace.
+/// The full story of each trace.
 pub fn json(all: &[Told]) -> Value {
     let one = |told: &Told| {
         let mut value = json!(told);

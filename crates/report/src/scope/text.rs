@@ -17,7 +17,7 @@ use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
 
-/// Samples with their stories, no line longer than `width`: what they have in common first.
+/// Samples with their stories, common parts first; no line longer than `width`.
 pub fn explained(run: &Run, explained: &[Explained], width: usize) -> String {
     let mut text = String::new();
     if explained.len() > 1 {
@@ -117,7 +117,7 @@ fn not_explained(why: &str, width: usize) -> String {
     paragraph(&format!("not explained: {why}"), width)
 }
 
-/// What stood in the way of several samples.
+/// Tallies the obstacles in the way of several samples.
 fn in_the_way(explained: &[Explained], width: usize) -> String {
     let count = explained.len();
     let mut text = format!("In the way of {count} samples\n   times    longest ns\n");
@@ -158,8 +158,8 @@ fn blocks(story: &Breakdown) -> String {
     text
 }
 
-/// The culprit in one sentence; where several CPUs take turns, a second one tells how much of
-/// the sample was others'.
+/// The culprit in one sentence.
+/// Where several CPUs take turns, a second one tells the share of the sample that was others'.
 pub fn sentence(story: &Breakdown) -> String {
     let turns = story.others().filter(|others| *others > Nanos::ZERO);
     let turns = turns.map(|others| format!(" The turns of other CPUs took {others} of it."));
@@ -288,7 +288,7 @@ pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
     text
 }
 
-/// What is to be known of a survey's figures.
+/// Returns notes on a survey's figures.
 pub(super) fn survey_notes(survey: &Survey) -> Vec<String> {
     let mut notes = Vec::new();
     if survey.cpus > 1 {
@@ -359,11 +359,11 @@ fn timeline(story: &Breakdown, width: usize) -> String {
 /// A part shorter than this is told without its functions.
 const SHORT: Nanos = Nanos(1_000);
 
-/// More short parts than this in a row are told together: a thread that lets interrupts in
-/// again and again has thousands.
+/// More short parts than this in a row are told together.
+/// A thread that lets interrupts in again and again has thousands.
 const MANY: usize = 30;
 
-/// How many of the first parts are told in one line.
+/// Counts the first parts that are told in one line.
 fn together(parts: &[Part]) -> usize {
     let is_alike = |one: &&Part| one.length < SHORT && one.stage == parts[0].stage;
     match parts.iter().take_while(is_alike).count() {
@@ -372,7 +372,7 @@ fn together(parts: &[Part]) -> usize {
     }
 }
 
-/// What parts are, each kind with how often it comes and its time in all, the longest first.
+/// Sums up parts by kind, each with its count and its total time, the longest first.
 fn in_all(parts: &[Part], width: usize) -> Vec<String> {
     let mut kinds = BTreeMap::<String, (usize, Nanos)>::new();
     for part in parts {
@@ -426,7 +426,7 @@ pub fn described(part: &Part) -> String {
     text
 }
 
-/// Functions are told where a part is long enough to matter; their times are never cut.
+/// Tells functions where a part is long enough to matter; their times are never cut.
 pub fn told(part: &Part, span: SampleSpan, width: usize) -> Vec<String> {
     if part.length < SHORT {
         return Vec::new();
@@ -452,7 +452,7 @@ pub fn told(part: &Part, span: SampleSpan, width: usize) -> Vec<String> {
     told
 }
 
-/// Where a CPU spun, and what another one did, in a sentence.
+/// Describes the place of a CPU's spinning, and another CPU's action, in a sentence.
 pub fn spun(spin: &Spin) -> String {
     let called = |name: Option<&String>| {
         name.map_or_else(String::new, |name| format!(" called from `{name}`"))

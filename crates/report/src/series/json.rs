@@ -7,8 +7,8 @@ use super::{Change, Level, Line, News, OfRun, Release, Row};
 use crate::gate::Why;
 use crate::scope::json::told;
 
-/// `punctual.series/1`: times in nanoseconds. `docs/schema/series-1.json` describes it.
-/// `news` is there where it is asked what is new.
+/// `punctual.series/1`: times in nanoseconds.
+/// `docs/schema/series-1.json` describes it. `news` is present if news are asked for.
 pub fn series_json(lines: &[Line], news: Option<&News>) -> Value {
     let line = |line: &Line| {
         json!({

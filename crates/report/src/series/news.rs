@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is new in lines that were told before: for a job that runs each night.
+//! News in lines that were reported before, for a job that runs each night.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Level, Line, OfRun, Row, level_of_each};
 use crate::text::{arrow, counted, times};
 
-/// What was told of lines, so that it is not told again.
+/// A memory of reports on lines, so that nothing is reported twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
@@ -18,21 +18,21 @@ pub struct Told {
     pub lines: Vec<ToldLine>,
 }
 
-/// What was told of one line.
+/// A memory of reports on one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToldLine {
     /// The line.
     pub name: String,
-    /// Which figures changed, in which release.
+    /// The figures that changed, each with its release.
     #[serde(default)]
     pub changes: Vec<String>,
-    /// Which releases could not be had, or not be measured.
+    /// The releases that could not be had or measured.
     #[serde(default)]
     pub missing: Vec<String>,
 }
 
-/// What came of a night.
+/// The outcome of a night.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing changed that was not told before.
@@ -63,14 +63,14 @@ impl fmt::Display for Standing {
     }
 }
 
-/// What is new.
+/// The news.
 #[derive(Debug)]
 pub struct News {
-    /// What changed, the largest change first.
+    /// The changes, the largest first.
     pub changes: Vec<Change>,
-    /// Figures of a newest release of which too few runs are there: their lines and rows.
+    /// Figures of a newest release with too few runs: their lines and rows.
     pub undecided: Vec<(usize, usize)>,
-    /// Releases that could not be had, or not be measured, with the reasons.
+    /// Releases that could not be had or measured, with the reasons.
     pub missing: Vec<String>,
 }
 
@@ -90,13 +90,13 @@ pub struct Change {
 }
 
 impl Change {
-    /// How many times as large or as small it became.
+    /// Returns the size of the change, as a ratio in either direction.
     fn size(&self) -> f64 {
         let [before, after] = self.levels.map(|level| level.middle.0.max(1) as f64);
         (after / before).ln().abs()
     }
 
-    /// Whether it takes longer now, or more is done.
+    /// Returns true if it takes longer now, or more is done.
     pub fn is_higher(&self) -> bool {
         self.levels[1].middle > self.levels[0].middle
     }
@@ -122,10 +122,10 @@ impl Change {
 }
 
 impl News {
-    /// What is new in these lines: changes that were not told before, the newest releases of
-    /// which too few runs tell, and releases that are missing and were not told, or are the
-    /// newest. Of a line that was never told, changes before its newest release that is no
-    /// candidate are no news.
+    /// Collects the news in these lines.
+    /// News are changes that were not told before and newest releases with too few runs to tell.
+    /// Missing releases are news if they were not told before, or are the newest. Of a line that
+    /// was never told, changes before its newest release that is no candidate are no news.
     pub fn of(lines: &[Line], told: &Told, rule: &Rule) -> Self {
         let mut news = Self {
             changes: Vec::new(),
@@ -160,12 +160,12 @@ impl News {
         news
     }
 
-    /// Whether something changed.
+    /// Returns true if something changed.
     pub fn is_changed(&self) -> bool {
         !self.changes.is_empty()
     }
 
-    /// What came of it.
+    /// Returns the outcome.
     pub fn standing(&self) -> Standing {
         if self.is_changed() {
             Standing::Changed
@@ -178,7 +178,7 @@ impl News {
         }
     }
 
-    /// What it is, sentence by sentence.
+    /// Describes the news, sentence by sentence.
     pub fn sentences(&self, lines: &[Line]) -> Vec<String> {
         let mut said = vec![format!("Since last time: {}.", self.standing())];
         said.extend(self.changes.iter().map(|one| {
@@ -207,7 +207,7 @@ impl News {
 }
 
 impl Told {
-    /// All of it, now that these lines are told, too. Lines that are not among them are kept.
+    /// Adds these lines, now that they are told, too. It keeps other lines.
     pub fn add(&mut self, lines: &[Line]) {
         for line in lines {
             self.lines.retain(|one| one.name != line.name);
@@ -226,7 +226,7 @@ impl Told {
     }
 }
 
-/// What tells one change from another, whatever comes to be measured later.
+/// Returns the key that tells one change from another, regardless of later measurements.
 fn key(line: &Line, row: &Row, at: usize) -> String {
     format!("{}, {}", row.title(), line.releases[at].subject)
 }
@@ -265,8 +265,8 @@ fn changes(line: usize, number: usize, row: &Row, rule: &Rule) -> Vec<Change> {
     pairs.collect()
 }
 
-/// Whether so few runs of the newest release are there that no change of it could be found,
-/// and not all is as it was.
+/// Returns true if the newest release has too few runs to find a change of it.
+/// It returns false if all is as it was.
 fn is_undecided(row: &Row, level: f64) -> bool {
     let from = row.changes.last().map_or(0, |one| one.at);
     let releases: Vec<&Vec<OfRun>> = row.values[from..].iter().collect();
@@ -282,7 +282,7 @@ fn is_undecided(row: &Row, level: f64) -> bool {
     before.iter().any(|one| is_other(&one)) && !could_change_last(&counts, level)
 }
 
-/// A release that says nothing, or not all.
+/// A release that says nothing, or not everything.
 struct Missing {
     release: String,
     why: String,

@@ -13,13 +13,13 @@ use crate::page::beneath;
 use crate::shell::{self, Chapter, folded, wide};
 use crate::text::counted;
 
-/// How changes are found, in two sentences.
+/// Explains the finding of changes, in two sentences.
 const HOW: &str = "A dot is a run, a line the middle of a level. A change is what the runs of \
     both sides would not show in one of twenty such pages if all of them were exchangeable \
     (energy statistics, permutation of runs; over all figures of a line).";
 
-/// The page about lines of kernels, with what is new where that is asked; `runs` are all that
-/// they rest on.
+/// The page about lines of kernels, with news if they are asked for.
+/// `runs` are all runs that the lines rest on.
 pub fn series_page(
     lines: &[Line],
     news: Option<&News>,

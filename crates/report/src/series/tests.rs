@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A line of kernels of which the truth is known.
+//! A line of kernels with known truth.
 
 use punctual_model::record::Unsupported;
 
 use super::*;
 use crate::fixtures::{self, assert_has};
 
-/// Eight releases with three runs each, the last four of which take twice as long; and a
-/// load's work that never changes.
+/// Eight releases with three runs each, the last four of which take twice as long.
+/// A load's work never changes.
 fn runs() -> Vec<Run> {
     let mut runs = Vec::new();
     for release in 0..8_i64 {
@@ -105,7 +105,7 @@ fn all_forms_say_the_same() {
     assert_has(&page, &["What did not change <span>1 figure</span>"]);
 }
 
-/// What came of a night, as its JSON says it, in the form that the schema describes.
+/// Returns the outcome of a night, as in its JSON, whose form it checks against the schema.
 fn standing(lines: &[Line], news: &News) -> Standing {
     let json = series_json(lines, Some(news));
     let schema = include_str!("../../../../docs/schema/series-1.json");

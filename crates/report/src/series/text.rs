@@ -7,8 +7,8 @@ use super::{Level, Line, News, Row};
 use crate::gate::{Why, why_text};
 use crate::text::{clean, counted, exact, span, times, wrap};
 
-/// Each line with its changes, then what is new, where that is asked; no line of text longer than
-/// `width`, but for tables of functions.
+/// Each line with its changes, then the news, if they are asked for.
+/// No line of text is longer than `width`, but for tables of functions.
 pub fn series_text(lines: &[Line], news: Option<&News>, width: usize) -> String {
     let mut text = Vec::new();
     for line in lines {
@@ -111,7 +111,7 @@ fn figures_told(level: &Level) -> String {
     format!("{} ({})", level.middle, span(least, most))
 }
 
-/// All that was explained: the row, the number of the release, and why.
+/// All explanations: the row, the number of the release, and the cause.
 pub fn reasons(line: &Line) -> impl Iterator<Item = (&Row, usize, &Why)> {
     line.rows
         .iter()

@@ -7,10 +7,10 @@ use crate::matrix::{Column, Measurement};
 use crate::text::list;
 use crate::views::{self, FindingText, Tone, of};
 
-/// What the variants of the protocol that is none begin with: they are controls.
+/// The beginning of the names of variants without a protocol, which are controls.
 const CONTROL: &str = "none";
 
-/// Whether mutexes prevented priority inversion.
+/// States if mutexes prevented priority inversion.
 pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String> {
     let finding = of("inversion").verdict()?;
     let rows: Vec<&Measurement> = rows.iter().filter(|row| row.probe == "inversion").collect();
@@ -53,7 +53,7 @@ fn is_control(row: &Measurement) -> bool {
     row.variant.starts_with(CONTROL)
 }
 
-/// Whether interrupts are handled in threads.
+/// States if interrupts are handled in threads.
 pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String> {
     let finding = of("kthreads").findings.first()?;
     let row = rows.iter().find(|row| row.probe == "kthreads")?;
@@ -83,7 +83,7 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
     (!parts.is_empty()).then(|| format!("Interrupts are {}.", list(&parts)))
 }
 
-/// What each run of a subject says.
+/// Returns the finding of each run of a subject.
 fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<FindingText> {
     let found = column.found(row).into_iter();
     found

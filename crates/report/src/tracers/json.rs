@@ -7,10 +7,10 @@ use super::{Agreement, Group, STAGES, Told, Traced, groups};
 use crate::scope::text::sentence;
 use crate::scope::told;
 
-/// What [`tracers_json`] says it is.
+/// The schema that [`tracers_json`] names.
 pub const TRACERS_SCHEMA: &str = "punctual.tracers/1";
 
-/// What each tracer costs and says, on each kernel; the first of a kernel is without one.
+/// The costs and stories of each tracer, on each kernel; the first of a kernel is without one.
 pub fn tracers_json(all: &[Traced]) -> Value {
     let groups: Vec<Value> = groups(all).iter().map(group).collect();
     json!({ "schema": TRACERS_SCHEMA, "measured": groups })

@@ -10,10 +10,10 @@ use crate::scope::text::sentence;
 use crate::scope::told;
 use crate::text::{exact, wrap};
 
-/// So many samples are told in words.
+/// The most samples told in words.
 const IN_WORDS: usize = 6;
 
-/// The tables, and what was told of the samples of which the stories differ.
+/// The tables, and the stories of samples that are told differently.
 pub fn tracers_text(all: &[Traced], width: usize) -> String {
     let groups = groups(all);
     let mut text = costs(&groups);
@@ -24,7 +24,7 @@ pub fn tracers_text(all: &[Traced], width: usize) -> String {
     text
 }
 
-/// How much longer samples are with each tracer than without one, and in which stages.
+/// Tables the extra length of samples with each tracer over those without one, and its stages.
 fn costs(groups: &[Group<'_>]) -> String {
     let mut text = format!(
         "What a tracer adds, in ns\n{:16} {:10} {:>9} {:>9}",
@@ -68,7 +68,7 @@ fn signed(time: Nanos) -> String {
     format!("{sign}{}", exact(time))
 }
 
-/// How often each tracer's story names what the scope saw.
+/// Tables how often each tracer's story names the scope's culprit.
 fn agreements(groups: &[Group<'_>]) -> String {
     let mut text = format!(
         "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7}",
@@ -105,7 +105,7 @@ fn absences(groups: &[Group<'_>], width: usize) -> String {
     }
 }
 
-/// Samples of which the tracer tells another story than the scope, the worst first.
+/// Describes samples with different stories from tracer and scope, the worst first.
 fn differing(all: &[Traced], width: usize) -> String {
     let mut found: Vec<(&Traced, &Told, Nanos)> = Vec::new();
     for one in all {

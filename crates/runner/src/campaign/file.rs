@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A campaign's file: what it may say, and what is wrong with it, by file and line.
+//! The format of a campaign's file, and the faults in one, by file and line.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use super::{Campaign, Chosen, RUNS_MOST, Setting, first_seeds, from_here};
 use crate::data_files::{read, stem, wrong};
 use crate::{Choice, Error, choose, did_you_mean, limits, loads, mistakes, suites};
 
-/// What a file may say.
+/// The contents of a campaign file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -46,7 +46,7 @@ struct File {
     limits: Vec<Limit>,
 }
 
-/// How many seeds, or which.
+/// The number of seeds, or the seeds themselves.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(
     untagged,
@@ -58,7 +58,7 @@ enum Seeds {
     List(Vec<u64>),
 }
 
-/// What is left out: whatever has all that it names.
+/// An exclusion: it applies to everything that matches all its fields.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Exclude {
@@ -69,10 +69,9 @@ struct Exclude {
     cpus: Option<u32>,
 }
 
-/// The campaign in a file. Its kernels, suites and loads are ones that there are.
+/// Loads the campaign in a file. Checks that its kernels, suites and loads exist.
 ///
-/// # Errors
-/// Where it is none, with its path, the line, and what was expected.
+/// If the file is not a campaign; the error gives its path, the line, and what was expected.
 pub fn load(path: &Path, catalog: &Catalog) -> Result<Campaign, Error> {
     let text = read(path)?;
     parse(path, &text, &|kernel| match catalog.get(kernel) {
@@ -81,10 +80,10 @@ pub fn load(path: &Path, catalog: &Catalog) -> Result<Campaign, Error> {
     })
 }
 
-/// Says whether a kernel is one that there is.
+/// Returns an error unless a kernel of this name exists.
 pub(crate) type IsKernel<'a> = &'a dyn Fn(&str) -> Result<(), KernelError>;
 
-/// The campaign in a text.
+/// Parses the campaign in a text.
 pub(crate) fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<Campaign, Error> {
     let file: File =
         toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
@@ -107,14 +106,14 @@ pub(crate) fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<
     Ok(campaign)
 }
 
-/// A file that is read.
+/// A file that is being read.
 struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
 impl Reader<'_> {
-    /// What is wrong at a place of the file.
+    /// An error at a place in the file.
     fn at(&self, place: Range<usize>, what: &str) -> Error {
         let before = self.text.get(..place.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
@@ -202,7 +201,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Each suite, by each load and each number of CPUs.
+    /// The settings: each suite, with each load and each number of CPUs.
     fn settings(&self, file: &File) -> Result<Vec<Setting>, Error> {
         let seeds = file.seeds.as_ref().map(|seeds| self.seeds(seeds));
         let seeds = seeds.transpose()?;
@@ -261,7 +260,7 @@ impl Reader<'_> {
         Ok(settings)
     }
 
-    /// A suite under a load with so many CPUs, and the words that ask for it.
+    /// A suite under a load with this many CPUs, and the words that ask for it.
     fn suite(
         &self,
         name: &Spanned<String>,
@@ -290,8 +289,8 @@ impl Reader<'_> {
         Ok((suite, what))
     }
 
-    /// The kernels with each of the boot arguments, and the subjects that are named; the
-    /// suite's own where neither is.
+    /// The kernels with each of the boot arguments, and the named subjects; the suite's own
+    /// subjects if the file has neither.
     fn subjects(&self, file: &File, suite: &Suite) -> Result<Vec<Chosen>, Error> {
         let kernels: Vec<String> = file
             .kernels
@@ -366,7 +365,7 @@ impl Exclude {
     }
 }
 
-/// Each value of a list, or none, where the list is empty.
+/// Each value of a list, or a single `None` if the list is empty.
 fn options<T>(list: &[T]) -> Vec<Option<&T>> {
     if list.is_empty() {
         return vec![None];
@@ -374,7 +373,7 @@ fn options<T>(list: &[T]) -> Vec<Option<&T>> {
     list.iter().map(Some).collect()
 }
 
-/// `demo, load storm, 4 CPUs`.
+/// The title of a setting: `demo, load storm, 4 CPUs`.
 fn title(suite: &str, load: Option<&Spanned<String>>, cpus: Option<&Spanned<u32>>) -> String {
     let load = load.map(|load| format!("load {}", load.get_ref()));
     let cpus = cpus.map(|cpus| match cpus.get_ref() {
@@ -386,7 +385,7 @@ fn title(suite: &str, load: Option<&Spanned<String>>, cpus: Option<&Spanned<u32>
     parts.join(", ")
 }
 
-/// A path as an absolute one; a name as it is.
+/// Makes a path absolute; a name stays as it is.
 fn whole(word: &str) -> String {
     let path = || absolute(PathBuf::from(word)).ok();
     let path = crate::is_path(word).then(path).flatten();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slurm: each run is a task of a job array, its result a file, which is merged exactly once.
+//! Slurm: each run is a task of a job array, and its result is a file, which is merged exactly
+//! once.
 //!
 //! ```text
 //! DIR/programs/SHA/punctual   the program that the tasks run
@@ -11,11 +12,11 @@
 //!     logs/NAME-INDEX.log     what a task says
 //! ```
 //!
-//! A run is known by its key, which is what it is, not by who makes it. So a task may be put
-//! twice, a node may come back from the dead, and this process may be killed at any moment:
-//! what was delivered is a file that is there as a whole or not at all, and the store takes a
-//! run only where it has none that is equal. Which tasks wait or run Slurm itself is asked,
-//! by the names of the job arrays.
+//! A run is known by its key, which depends on its content and not on who makes it. So a task may
+//! be submitted twice, a node may come back from the dead, and this process may be killed at any
+//! moment: a delivered result is a file that exists as a whole or not at all, and the store accepts
+//! a run only if it has no equal one. Slurm itself is asked which tasks wait or run, by the names
+//! of the job arrays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -39,69 +40,68 @@ use serde::{Deserialize, Serialize};
 use super::key;
 use crate::Error;
 
-/// So often a task is put that delivers nothing.
+/// The most submissions of a task that delivers nothing.
 const ATTEMPTS: u32 = 5;
 
-/// A job array has no more tasks: Slurm's own default allows one more.
+/// The most tasks of a job array: Slurm's own default allows one more.
 const TASKS: usize = 1_000;
 
-/// After so long Slurm is asked again.
+/// The pause before Slurm is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Why Slurm does not start a task again by itself, in its words.
+/// The reasons, in Slurm's words, for which it does not start a task again by itself.
 const HELD: [&str; 2] = ["launch failed requeued held", "JobHoldMaxRequeue"];
 
-/// What job arrays are called: a number follows.
+/// The prefix of the names of job arrays: a number follows.
 const NAME: &str = "punctual-";
 
-/// A cluster, as seen from a directory that all of its nodes share.
+/// A cluster, as seen from a directory that all its nodes share.
 pub struct Slurm<'a> {
-    /// That directory: an absolute path.
+    /// The shared directory, as an absolute path.
     pub directory: &'a Path,
-    /// The directory of caches, which they share as well: `XDG_CACHE_HOME` of the tasks.
+    /// The directory of caches, which the nodes share as well: `XDG_CACHE_HOME` of the tasks.
     pub cache_home: &'a Path,
     /// Further options of `sbatch`.
     pub options: &'a [String],
-    /// What a task takes of a node's memory, in mebibytes.
+    /// The memory of a node that a task takes, in mebibytes.
     pub memory_mib: u32,
-    /// Where results are merged.
+    /// The store into which results are merged.
     pub store: &'a Store,
-    /// Becomes true when the user wants an end.
+    /// Becomes true when the user asks for the end.
     pub cancel: &'a AtomicBool,
 }
 
-/// How long a task took.
+/// The duration of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// For how long its guest ran, in seconds: without preparing it.
+    /// The time that its guest ran, in seconds, without its preparation.
     pub guest_s: f64,
-    /// For how long it had its node, in seconds: from the first line of its script to its
-    /// result.
+    /// The time that it had its node, in seconds: from the first line of its script to its result.
     pub allocated_s: f64,
 }
 
-/// What happens while a cluster measures.
+/// Something that happens while a cluster measures.
 #[derive(Debug)]
 pub enum Event {
-    /// So many tasks were put into its queue.
+    /// This many tasks were put into the queue.
     Put(usize),
-    /// A run was delivered, and is in the store under this id. How long it took is unknown where
-    /// a file was lost.
+    /// A run was delivered, and is in the store under this id. Its duration is unknown if a file
+    /// was lost.
     Merged(String, Box<Run>, Option<Times>),
-    /// Something that went wrong and is tried again.
+    /// Something went wrong and is tried again.
     Trouble(String),
 }
 
-/// How a campaign on a cluster ended.
+/// The outcome of a campaign on a cluster.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The runs that were not delivered, by key, with what was said of each.
+    /// The runs that were not delivered, by key, with the messages about each.
     pub given_up: Vec<String>,
-    /// How many are still in the queue, or run.
+    /// The number of tasks that are still in the queue or running.
     pub under_way: usize,
 }
 
-/// What a task measures.
+/// The key and the run of a task.
 pub fn task(directory: &Path, name: &str, index: usize) -> Result<(String, Run), Error> {
     let batch = directory.join("batches").join(name);
     let keys = fs::read_to_string(&batch).map_err(Error::at(&batch))?;
@@ -116,23 +116,22 @@ pub fn task(directory: &Path, name: &str, index: usize) -> Result<(String, Run),
     Ok((key.to_owned(), run))
 }
 
-/// Where a task puts what it delivers.
+/// The path to which a task writes its result.
 pub fn result(directory: &Path, key: &str) -> PathBuf {
     directory.join("results").join(format!("{key}.punctual"))
 }
 
-/// Where a task puts how long it took.
+/// The path to which a task writes its duration.
 pub fn times(directory: &Path, key: &str) -> PathBuf {
     result(directory, key).with_extension("times")
 }
 
 impl Slurm<'_> {
-    /// Has these runs made, of which the store has none, as long as `goes_on` when tasks are to
-    /// be put; `on` is told what happens.
+    /// Has these runs made, none of which is in the store. Tasks are submitted as long as `goes_on`
+    /// returns true; `on` is told what happens.
     ///
-    /// # Errors
-    /// Where files cannot be written, Slurm's programs are missing, or another process takes
-    /// care of this directory.
+    /// If files cannot be written, Slurm's programs are missing, or another process takes care of
+    /// this directory.
     pub fn carry_out(
         &self,
         runs: Vec<Run>,
@@ -155,7 +154,7 @@ impl Slurm<'_> {
         self.gather(open, &program, goes_on, on)
     }
 
-    /// Puts tasks and takes what they deliver, until nothing is left to wait for.
+    /// Submits tasks and takes their results until nothing is left to wait for.
     fn gather(
         &self,
         mut open: BTreeMap<String, Run>,
@@ -208,7 +207,8 @@ impl Slurm<'_> {
         }
     }
 
-    /// Takes out of `open` what was put often enough and is not waited for; says so of each.
+    /// Removes tasks from `open` that were submitted often enough and are no longer in the queue;
+    /// returns a message about each.
     fn give_up(
         &self,
         open: &mut BTreeMap<String, Run>,
@@ -232,7 +232,7 @@ impl Slurm<'_> {
         lost.into_iter().map(said).collect()
     }
 
-    /// Waits a little, but not for a user who wants an end.
+    /// Waits a little, but stops at once if the user asks for the end.
     fn pause(&self) {
         let step = PAUSE / 20;
         for _ in 0..20 {
@@ -243,7 +243,7 @@ impl Slurm<'_> {
         }
     }
 
-    /// This program, where all nodes see it, by its content.
+    /// The path of this program where all nodes see it, named by its content.
     fn program(&self) -> Result<PathBuf, Error> {
         let own = Path::new("/proc/self/exe");
         let sum = checksum::of_file(own).map_err(Error::at(own))?;
@@ -270,7 +270,7 @@ impl Slurm<'_> {
         Ok(())
     }
 
-    /// Puts a job array of these tasks. Its name and keys are there before Slurm knows of it.
+    /// Submits a job array of these tasks. Its name and keys are written before Slurm knows of it.
     fn put(&self, program: &Path, keys: &[String]) -> Result<(), Trouble> {
         let passing = |error: io::Error| Trouble::Passing(error.to_string());
         let moment = jiff::Timestamp::now().as_nanosecond();
@@ -327,7 +327,7 @@ impl Slurm<'_> {
         Ok(waiting)
     }
 
-    /// Takes tasks that wait out of the queue. Those that run go on.
+    /// Takes waiting tasks out of the queue. Running tasks go on.
     fn withdraw(&self) {
         let Ok(entries) = fs::read_dir(self.directory.join("batches")) else {
             return;
@@ -342,7 +342,7 @@ impl Slurm<'_> {
         }
     }
 
-    /// Takes what was delivered into the store, each run once.
+    /// Moves results into the store, each run once.
     fn merge(
         &self,
         open: &mut BTreeMap<String, Run>,
@@ -387,8 +387,8 @@ impl Slurm<'_> {
     }
 }
 
-/// What `squeue` lists (`%i %j %K %r`) of these batches' tasks: the keys of those that wait or
-/// run, and the ids of those that are held.
+/// Reads the output of `squeue` (`%i %j %K %r`) about the tasks of these batches. Returns the keys
+/// of those that wait or run, and the ids of those that are held.
 pub fn listed_tasks<'a>(
     listed: &'a str,
     batches: &BTreeMap<String, Vec<String>>,
@@ -410,7 +410,7 @@ pub fn listed_tasks<'a>(
     (waiting, all_held)
 }
 
-/// The one run of a file.
+/// The only run of a file.
 fn only_run(file: File) -> Result<Run, ExchangeError> {
     let mut reader = Reader::new(file)?;
     let run = reader.next_run()?.ok_or(ExchangeError::Torn(1))?;
@@ -420,20 +420,20 @@ fn only_run(file: File) -> Result<Run, ExchangeError> {
     }
 }
 
-/// Why Slurm did not answer.
+/// The reason why Slurm did not answer.
 enum Trouble {
-    /// It is not here.
+    /// It is not installed here.
     Missing(String),
     /// It may answer later.
     Passing(String),
 }
 
-/// The last trouble that was told: the same is not told again and again.
+/// The last trouble that was reported: the same is not reported again and again.
 #[derive(Default)]
 struct Said(String);
 
 impl Said {
-    /// Tells of what may pass; what does not is an error.
+    /// Reports trouble that may pass; returns an error if it will not.
     fn tell(&mut self, trouble: Trouble, on: &mut dyn FnMut(Event)) -> Result<(), Error> {
         match trouble {
             Trouble::Missing(why) => return Err(Error::Request(why)),
@@ -447,7 +447,7 @@ impl Said {
     }
 }
 
-/// What a program of Slurm's prints.
+/// Runs a program of Slurm's; returns its output.
 fn asked(command: &mut Command) -> Result<String, Trouble> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output: Output = command.output().map_err(|error| match error.kind() {
@@ -463,7 +463,7 @@ fn asked(command: &mut Command) -> Result<String, Trouble> {
     Err(Trouble::Passing(format!("{name}: {}", said.trim())))
 }
 
-/// A word for a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &Path) -> String {
     let word = word.to_string_lossy();
     format!("'{}'", word.replace('\'', "'\\''"))

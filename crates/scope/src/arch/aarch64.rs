@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! arm64.
 //!
-//! Of some thousand instructions a dozen matter here, and each has 32 bits: they are told by
-//! masks, which are those of the Arm Architecture Reference Manual (DDI 0487), chapter C4.1. A
-//! disassembler would tell all the others, too, and nothing more about these.
+//! Of some thousand instructions only a dozen matter here, and each has 32 bits. They are
+//! recognized by masks from the Arm Architecture Reference Manual (DDI 0487), chapter C4.1. A
+//! disassembler would recognize all the others as well, and tell nothing more about these.
 
 use punctual_trace::marker::Marker;
 use punctual_trace::{Arch, Block, Insn};
@@ -14,7 +14,7 @@ use crate::masks::{Mask, Masking};
 use crate::names::CodeKind;
 use crate::symbols::Symbols;
 
-/// Its code.
+/// The code of arm64 kernels.
 pub static CODE: Code = Code {
     arch: Arch::Aarch64,
     refusal,
@@ -56,7 +56,8 @@ pub static CODE: Code = Code {
     vdso: 0xffff_f7ff_0000..0xffff_f800_0000,
 };
 
-/// Before Linux 5.14 the code behind the vectors was of another kind, with other names.
+/// Refuses kernels before Linux 5.14, in which the code behind the vectors was of another kind,
+/// with other names.
 fn refusal(release: &str) -> Option<String> {
     is_before(release, (5, 14)).then(|| {
         format!(
@@ -65,22 +66,22 @@ fn refusal(release: &str) -> Option<String> {
     })
 }
 
-/// Before Linux 6.3 each kernel has places as [`saves`] finds them.
+/// Returns true before Linux 6.3, where each kernel has places as [`saves`] finds them.
 fn must_save(release: &str) -> bool {
     is_before(release, (6, 3))
 }
 
-/// Whether a kernel's release is older, or tells no version.
+/// Returns true if a kernel's release is older than a version, or tells no version.
 fn is_before(release: &str, other: (u32, u32)) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let mut number = || numbers.next()?.parse::<u32>().ok();
     number().zip(number()).is_none_or(|version| version < other)
 }
 
-/// Where a kernel's `Image` reads a mask to have it restored, though it does not set it if it is
-/// set already: it keeps what it has read, goes one way or the other by it, and one of the two
-/// sets the mask. Before Linux 6.3 it does so with the CPU's flag, and where it has pseudo-NMIs
-/// with the priority, too.
+/// Finds where a kernel's `Image` reads a mask to have it restored, though it does not set a mask
+/// that is set already. The kernel keeps the value, branches on it, and sets the mask on one of the
+/// two ways. Before Linux 6.3 it does so with the CPU's flag and, where it has pseudo-NMIs, with
+/// the priority as well.
 fn saves(image: &[u8]) -> Vec<u64> {
     let words: Vec<u32> = words_of(image).collect();
     let straight = |at: usize| words.iter().zip(0_usize..).skip(at).take(SETS_WITHIN);
@@ -129,8 +130,8 @@ fn saves(image: &[u8]) -> Vec<u64> {
     saved.map(|(_, at)| 4 * at as u64).collect()
 }
 
-/// How many instructions behind the reading of a mask it is decided by it; and how many behind
-/// that it is set.
+/// The number of instructions from the reading of a mask to the branch on it, and from that branch
+/// to the setting of the mask, at most.
 const BRANCHES_WITHIN: usize = 8;
 const SETS_WITHIN: usize = 4;
 
@@ -139,24 +140,25 @@ fn words_of(image: &[u8]) -> impl Iterator<Item = u32> + '_ {
     words.filter_map(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?)))
 }
 
-/// `mrs x0, daif` and `mrs x0, icc_pmr_el1`.
+/// Matches `mrs x0, daif` and `mrs x0, icc_pmr_el1`.
 fn reads_mask(word: u32) -> bool {
     matches!(word & !0x1f, READ_FLAG | READ_PRIORITY)
 }
 
-/// `msr daifset, #2` and `msr icc_pmr_el1, x0`.
+/// Matches `msr daifset, #2` and `msr icc_pmr_el1, x0`.
 fn sets_mask(word: u32) -> bool {
     let sets_flag = word & !0xf00 == SET_FLAG && word & IRQ_IN_NUMBER != 0;
     sets_flag || word & !0x1f == WRITE_PRIORITY
 }
 
-/// How many instructions on a call leads, if it is one: `bl`.
+/// Returns the distance of a call (`bl`), in instructions; `None` for other instructions.
 fn called_at(word: u32) -> Option<isize> {
     let is_call = word & 0xfc00_0000 == 0x9400_0000;
     is_call.then(|| ((i64::from(word) << 38) >> 38) as isize)
 }
 
-/// How many instructions on a conditional branch leads, if it is one: `b.eq`, `cbz`, `tbz`.
+/// Returns the distance of a conditional branch (`b.eq`, `cbz`, `tbz`), in instructions; `None` for
+/// other instructions.
 fn conditional(word: u32) -> Option<isize> {
     let by = |count: u32| {
         let field = bits(word, 5, count) << (64 - count);
@@ -170,8 +172,8 @@ fn conditional(word: u32) -> Option<isize> {
     }
 }
 
-/// Where a kernel's `Image` has `mrs xN, sp_el0`; none where the file is not one. A thread that
-/// never ends has done that before it was watched.
+/// Finds `mrs xN, sp_el0` in a kernel's `Image`; nothing if the file is no `Image`. A thread that
+/// never ends has executed that before it was watched.
 fn pointers(image: &[u8]) -> Vec<(u64, u8)> {
     // Documentation/arch/arm64/booting.rst
     if image.get(0x38..0x3c) != Some(b"ARM\x64") {
@@ -194,11 +196,11 @@ fn pointers(image: &[u8]) -> Vec<(u64, u8)> {
     taken.collect()
 }
 
-/// The registers that are the same behind a call as before it.
+/// The registers that a call leaves as they were.
 const KEPT: std::ops::RangeInclusive<u8> = 19..=28;
 
-/// Where the preemption count is in `thread_info`, by how often a kernel's `Image` adds 1 there
-/// right behind `mrs xN, sp_el0`; none where it never does.
+/// Finds the place of the preemption count in `thread_info`, by how often a kernel's `Image` adds 1
+/// there right after `mrs xN, sp_el0`; `None` if it never does.
 fn count_place(image: &[u8]) -> Option<u64> {
     let words: Vec<u32> = words_of(image).collect();
     let counted = |words: &[u32], place: u64| {
@@ -224,11 +226,12 @@ fn count_place(image: &[u8]) -> Option<u64> {
 /// `mrs x0, sp_el0`: the running thread's task.
 const CURRENT: u32 = 0xd538_4100;
 
-/// A system call comes where other exceptions of user space do. It gets a name of its own.
+/// The name of a system call's entry. The CPU enters where it does for other exceptions of user
+/// space, but this entry gets a name of its own.
 const SYSCALL: &str = "el0t_64_svc";
 
-/// The pieces of a table of vectors, each 128 bytes long (chapter D1.3.1.5), as the kernel calls
-/// the code that each leads to.
+/// The pieces of a table of vectors, each 128 bytes long (chapter D1.3.1.5), as the kernel names
+/// the code to which each leads.
 const VECTORS: [&str; 16] = [
     "el1t_64_sync",
     "el1t_64_irq",
@@ -249,12 +252,13 @@ const VECTORS: [&str; 16] = [
 ];
 const PIECE: u64 = 0x80;
 
-/// Whether a function is where an interrupt enters the kernel.
+/// Returns true if an interrupt enters the kernel at a function.
 pub fn is_interrupt(function: &str) -> bool {
     function.starts_with("el1h_64_irq") || function.starts_with("el0t_64_irq")
 }
 
-/// The CPU comes in at one of the tables only; the code that follows has the same name.
+/// Finds the entry. The CPU comes in at one of the tables only; the code that follows has the same
+/// name.
 fn entry(symbol: &str, behind: u64) -> Option<(&'static str, bool)> {
     if matches!(symbol, "vectors" | "__bp_harden_el1_vectors") {
         let piece = (behind / PIECE) as usize % VECTORS.len();
@@ -264,43 +268,45 @@ fn entry(symbol: &str, behind: u64) -> Option<(&'static str, bool)> {
     own.map(|name| (*name, false))
 }
 
-/// What is known of a register within a block.
+/// The known content of a register within a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Value {
-    /// Nothing: it was set before the block.
+    /// Unknown: it was set before the block.
     Unknown,
-    /// It was set in the block, to something that is of no interest.
+    /// Set in the block, to something that is of no interest.
     Other,
     Is(u64),
     /// The running thread's task, which begins with its `thread_info`.
     Current,
-    /// What lies on the stack, so far behind its pointer.
+    /// A value on the stack, at this offset from its pointer.
     Kept(i64),
-    /// What lies so far behind the address in that register, or behind [`TASK`].
+    /// A value at this offset from the address in that register, or from [`TASK`].
     Loaded(u8, u64),
-    /// The same, changed by so much; by what is in a register, which is added or subtracted.
+    /// The same, changed by an amount. `ChangedBy` holds the register with the amount, and true if
+    /// it is added, false if it is subtracted.
     Changed(u8, u64, i64),
     ChangedBy(u8, u64, u8, bool),
-    /// So far behind the first argument, or the second: a task.
+    /// An offset from the first argument or the second, which is a task.
     Argument(u8, u64),
 }
 
-/// Where the preemption count is in `thread_info` (`arch/arm64/include/asm/thread_info.h`): behind
-/// its flags, or, with `CONFIG_ARM64_SW_TTBR0_PAN`, behind `ttbr0`, too. What is there instead
-/// with the other configuration may be a count, too, of another structure: see [`count_place`].
-/// Four bytes on it is said whether the thread is to give up the CPU: 0 where it is.
+/// The candidate places of the preemption count in `thread_info`
+/// (`arch/arm64/include/asm/thread_info.h`): after its flags or, with `CONFIG_ARM64_SW_TTBR0_PAN`,
+/// also after `ttbr0`. In the other configuration, that place may hold a count of another
+/// structure: see [`count_place`]. Four bytes further, a 0 means that the thread is to give up the
+/// CPU.
 const PREEMPT_COUNT: [u64; 2] = [8, 16];
 const NEED_RESCHED: u64 = 4;
 
 /// The register that is always 0, or the stack pointer.
 const ZERO: u8 = 31;
 const LINK: u8 = 30;
-/// What a CPU executes that waits for another: `yield`, and `wfe` between two looks.
+/// Instructions of a CPU that waits for another one: `yield`, and `wfe` between two looks.
 const YIELD: u32 = 0xd503_203f;
 const WAIT_FOR_EVENT: u32 = 0xd503_205f;
-/// In place of a register's number: any that has the running thread's task.
+/// Stands for any register that has the running thread's task.
 const TASK: u8 = 32;
-/// The bit of interrupts in the mask as a register has it, and as an instruction's number has it.
+/// The bit of interrupts in the mask: in a register, and in an instruction's number.
 const IRQ_IN_REGISTER: u64 = 0x80;
 const IRQ_IN_NUMBER: u32 = 0x200;
 /// `msr daifset, #0` and `msr daifclr, #0`; `mrs x0, daif` and `msr daif, x0`.
@@ -308,13 +314,14 @@ const SET_FLAG: u32 = 0xd503_40df;
 const CLEAR_FLAG: u32 = 0xd503_40ff;
 const READ_FLAG: u32 = 0xd53b_4220;
 const WRITE_FLAG: u32 = 0xd51b_4220;
-/// The same of the priority that the interrupt controller compares with (`ICC_PMR_EL1`).
+/// The same for the priority with which the interrupt controller compares (`ICC_PMR_EL1`).
 const READ_PRIORITY: u32 = 0xd538_4600;
 const WRITE_PRIORITY: u32 = 0xd518_4600;
-/// From this priority on the kernel masks no interrupt: `GIC_PRIO_IRQON`, alike in all versions.
+/// The priority from which on the kernel masks no interrupt: `GIC_PRIO_IRQON`, the same in all
+/// versions.
 const OPEN_PRIORITY: u64 = 0xe0;
 
-/// The instruction's bits, some of them.
+/// Returns some of the instruction's bits.
 fn bits(word: u32, from: u32, count: u32) -> u64 {
     u64::from(word >> from & ((1 << count) - 1))
 }
@@ -323,8 +330,8 @@ fn register(word: u32, from: u32) -> u8 {
     bits(word, from, 5) as u8
 }
 
-/// What is added to the base before the access, and what it keeps of it: behind the access (1),
-/// before it (3), or not at all.
+/// Returns what is added to the base before the access, and what the base keeps of it. The mode
+/// changes the base after the access (1), before it (3), or not at all.
 fn indexed(mode: u64, by: i64) -> (i64, i64) {
     match mode {
         1 => (0, by),
@@ -338,17 +345,17 @@ struct Access {
     base: u8,
     /// The address minus the base's value.
     offset: i64,
-    /// By how much the base is changed.
+    /// The amount by which the base is changed.
     writes_back: i64,
     loads: bool,
-    /// How many bytes.
+    /// Size in bytes.
     size: u32,
     first: u8,
     second: Option<u8>,
 }
 
 impl Access {
-    /// One at a register's value plus a constant, if it is such.
+    /// Decodes an access at a register's value plus a constant; `None` if it is none.
     fn of(word: u32) -> Option<Self> {
         let signed = |from, count: u32| {
             let field = bits(word, from, count) << (64 - count);
@@ -392,12 +399,12 @@ impl Access {
     }
 }
 
-/// What the instructions of a block do, one after the other.
+/// Reads the instructions of a block, one after the other.
 struct Reader {
     values: [Value; 32],
-    /// Whether it is the code that goes from one thread to another.
+    /// True if the code goes from one thread to another.
     switches: bool,
-    /// Where the preemption count may be.
+    /// Candidate places of the preemption count.
     counts: Vec<u64>,
     ops: Vec<(u32, Op)>,
 }
@@ -418,7 +425,7 @@ impl Reader {
         }
     }
 
-    /// A register gets a value: what was known by its former one is known no more.
+    /// Sets a register. What was known by its former value is no longer known.
     fn set(&mut self, register: u8, value: Value) {
         if register == ZERO {
             return;
@@ -469,7 +476,7 @@ impl Reader {
         }
     }
 
-    /// Instructions that concern the CPU itself.
+    /// Reads instructions that concern the CPU itself.
     fn system(&self, word: u32) -> Option<Op> {
         let by_number = word & IRQ_IN_NUMBER != 0;
         let flag = |masking| by_number.then_some(Op::Mask(Mask::Flag, masking));
@@ -508,7 +515,7 @@ impl Reader {
         }
     }
 
-    /// What an instruction computes into its register, where that is of interest.
+    /// Returns the value that an instruction computes into its register, where that is of interest.
     fn computed(&self, word: u32) -> Value {
         let from = self.value(register(word, 5));
         // movz, at its lowest place.
@@ -587,8 +594,8 @@ impl Reader {
         op
     }
 
-    /// The frame pointer goes to the task together with the stack pointer, and comes from the
-    /// other task with it.
+    /// Reads a switch of stacks. The frame pointer goes to the task together with the stack
+    /// pointer, and comes from the other task with it.
     fn stack(&self, access: &Access) -> Option<Op> {
         let Value::Argument(which, at) = self.value(access.base) else {
             return None;
@@ -604,7 +611,7 @@ impl Reader {
         }
     }
 
-    /// The running thread's task is put on the stack.
+    /// Reads a store of the running thread's task on the stack.
     fn keeps(&self, access: &Access) -> Option<Op> {
         let stored = [Some(access.first), access.second];
         let mut stored = stored.into_iter().zip([access.offset, access.offset + 8]);
@@ -615,7 +622,7 @@ impl Reader {
         Some(Op::Keep(behind))
     }
 
-    /// What is stored where the preemption count may be.
+    /// Reads a store to where the preemption count may be.
     fn counts(&self, access: &Access, at: u64) -> Option<Op> {
         // What was put into the register in this very block is seen.
         let holder = match self.value(access.base) {
@@ -643,8 +650,8 @@ impl Reader {
     }
 }
 
-/// Into which registers a load or an atomic access fetches that is no [`Access`]: at a register's
-/// offset, of a literal, exclusive or ordered, or one that returns what was there.
+/// Returns the registers into which a load or an atomic access fetches that is no [`Access`]: at a
+/// register's offset, of a literal, exclusive or ordered, or one that returns what was there.
 fn fetched(word: u32) -> [Option<u8>; 3] {
     let at = |from| Some(register(word, from));
     let by_register = word & 0x3f20_0c00 == 0x3820_0800 && word & 0x00c0_0000 != 0;
@@ -663,8 +670,8 @@ fn fetched(word: u32) -> [Option<u8>; 3] {
     }
 }
 
-/// Whether an instruction computes something into its first register: data processing, but
-/// conditional comparisons, which have flags there; and `mrs`.
+/// Returns true if an instruction computes something into its first register: data processing and
+/// `mrs`, but not conditional comparisons, which have flags there.
 fn computes(word: u32) -> bool {
     let compares = word & 0x1fe0_0000 == 0x1a40_0000;
     let by_number = word & 0x1c00_0000 == 0x1000_0000;
@@ -685,22 +692,23 @@ fn transfer(word: u32) -> Transfer {
     }
 }
 
-/// Whether it is `blr`, with or without authentication.
+/// Matches `blr`, with or without authentication.
 fn calls_pointer(word: u32) -> bool {
     word & 0xfeff_f000 == 0xd63f_0000
 }
 
-/// Whether it may fault for what it does to memory: loads and stores, and `dc zva`.
+/// Returns true if it may fault because of its access to memory: loads and stores, and `dc zva`.
 fn may_fault(word: u32) -> bool {
     word & 0x0a00_0000 == 0x0800_0000 || word & !0x1f == 0xd50b_7420
 }
 
-/// How many instructions before a block tell what it stores: a load, what is added, and what is
-/// between them. In Debian's kernel 6.12 for RT that is 10 at most, and no branch among them.
+/// The number of instructions before a block that tell what it stores: a load, what is added, and
+/// what is between them. In Debian's kernel 6.12 for RT that is 10 at most, and no branch among
+/// them.
 const LEAD: usize = 12;
 
-/// Whether an instruction may go on elsewhere, as the last one of a block does that nothing has
-/// ended before.
+/// Returns true if an instruction may go on elsewhere, like the last one of a block that nothing
+/// has ended before.
 fn branches(word: u32) -> bool {
     let is_always = word & 0x7c00_0000 == 0x1400_0000 || word & 0xfe00_0000 == 0xd600_0000;
     let compares = matches!(word & 0x7e00_0000, 0x3400_0000 | 0x3600_0000);
@@ -711,9 +719,9 @@ fn word(insn: &Insn) -> u32 {
     <[u8; 4]>::try_from(insn.bytes.as_slice()).map_or(0, u32::from_le_bytes)
 }
 
-/// A reader that has read what leads to a block: a count that was loaded there is stored here.
-/// All of the code that switches threads is one piece; into other code somebody may have jumped,
-/// so that what a register was given for other things is not taken for known.
+/// Returns a reader that has read the instructions before a block: a count that was loaded there is
+/// stored here. All of the code that switches threads is one piece. Other code may have been jumped
+/// into, so that values that registers got there for other purposes do not count as known.
 fn reader(block: &Block, before: &[Insn], symbols: &Symbols) -> Reader {
     let start = block.insns.first().map_or(0, |insn| insn.address);
     let symbol = symbols.at(start).map(|(symbol, _)| symbol.name.as_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The seam: what is an architecture's own is in its own file.
+//! The seam: an architecture's own code is in its own file.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const OWN: &str = "rax rbx rcx rdx rsi rdi rsp rbp gs_base rflags cli sti popf h
     rdtsc mnemonic iced_x86 retpoline pcpu_hot entry_SYSCALL_64 __switch_to_asm \
     x0 x1 x8 x9 x10 x19 x29 x30 xzr wzr sp_el0 elr_el1 daif daifset daifclr eret blr wfi svc \
     cntvct_el0 el1h_64_irq el0t_64_sync cpu_switch_to";
-/// How such names begin.
+/// The prefixes of such names.
 const BEGIN: [&str; 5] = ["asm_", "sysvec_", "native_", "__x86_", "el0t_"];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -36,7 +36,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     all.collect()
 }
 
-/// The words of a source that only one architecture has; those of its tests do not count.
+/// Returns the words of a source that only one architecture has. Those of its tests do not count.
 fn own_words(text: &str) -> Vec<&str> {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -66,12 +66,12 @@ fn no_other_file_names_a_register_or_an_instruction() {
     assert!(known > 20, "{known}: what is looked for is found in arch");
 }
 
-/// Instructions of arm64, one after the other, from the begin of this function on.
+/// Decodes arm64 instructions, one after the other, from the start of this function on.
 fn ops(function: &str, words: &[u32]) -> (Vec<(u32, Op)>, Transfer) {
     ops_behind(function, &[], words)
 }
 
-/// The same of a block that others lead to, of the same function from its begin on.
+/// The same for a block to which others lead, of the same function from its start on.
 fn ops_behind(function: &str, before: &[u32], words: &[u32]) -> (Vec<(u32, Op)>, Transfer) {
     let kallsyms = format!("ffff800080010000 T _text\nffff800080020000 t {function}\n");
     let symbols = Symbols::parse(Architecture::Arm64, &kallsyms).unwrap();
@@ -136,7 +136,7 @@ fn what_arm64_masks_and_counts_is_seen_and_nothing_else() {
     assert_eq!(last, Transfer::Return);
 }
 
-/// QEMU ends a block anywhere when a timer is due: wherever that is, the same is seen.
+/// QEMU ends a block anywhere when a timer is due. Wherever that is, the same is seen.
 #[test]
 fn a_block_that_ends_anywhere_hides_nothing() {
     let lock = [
@@ -170,8 +170,8 @@ fn a_block_that_ends_anywhere_hides_nothing() {
     assert_eq!(ops("any", &lock[3..]).0, []);
 }
 
-/// Code of `pipe_write`: much is between what loads the count and what stores it. A branch ends a
-/// block everywhere, so that what is before one may not have led here.
+/// Code of `pipe_write`: much is between the load of the count and its store. A branch ends a block
+/// everywhere, so that instructions before one may not have led here.
 #[test]
 fn a_count_is_stored_long_after_it_was_loaded() {
     let load = 0xb940_0822; // ldr w2, [x1, #8]
@@ -198,8 +198,8 @@ fn a_count_is_stored_long_after_it_was_loaded() {
     }
 }
 
-/// `__mutex_lock` of Debian's kernel 7.2 loads the count into the register that had the task, which
-/// another one has, too.
+/// `__mutex_lock` of Debian's kernel 7.2 loads the count into the register that had the task.
+/// Another register has the task, too.
 #[test]
 fn a_count_is_stored_by_another_register_than_it_was_loaded_by() {
     let mutex = [
@@ -271,7 +271,7 @@ fn the_counts_place_may_be_on_the_stack() {
 }
 
 /// Code like that of RT's `__rt_mutex_slowlock_locked`: a register that has had the task's place
-/// is given another one in the same block. What compares only gives it nothing.
+/// gets another one in the same block. An instruction that only compares gives it nothing.
 #[test]
 fn what_a_register_was_given_in_the_block_is_no_preemption_count() {
     let count = [
@@ -354,8 +354,8 @@ fn a_mask_that_a_number_sets_is_known() {
     assert_eq!(first(&[0xd503_207f, 0xd53b_e040, 0xd53b_e05e]), others);
 }
 
-/// `d_lru_del` of Debian's RT kernel counts down by a register, which a loop parts from where
-/// that gets its number.
+/// `d_lru_del` of Debian's RT kernel counts down by a register. A loop separates that from the
+/// place where the register gets its number.
 #[test]
 fn what_a_register_was_given_in_another_block_is_counted_by() {
     let (found, _) = ops("d_lru_del", &[0x9280_0003]); // mov x3, #-1
@@ -374,7 +374,7 @@ fn what_a_register_was_given_in_another_block_is_counted_by() {
     );
 }
 
-/// By how much `__local_bh_enable_ip` changes the count is in a register, and one besides.
+/// `__local_bh_enable_ip` changes the count by an amount that is in a register, plus one.
 #[test]
 fn an_amount_in_a_register_is_no_number() {
     let (found, _) = ops(
@@ -437,8 +437,8 @@ fn where_arm64_goes_on_is_known() {
     }
 }
 
-/// Where the CPU comes in by itself: the tables, and not the code that they lead to. A thread
-/// that was never seen to take its task's place into a register is known by the kernel's file.
+/// The CPU comes in by itself at the tables, and not at the code to which they lead. A thread that
+/// was never seen to take its task's place into a register is known by the kernel's file.
 #[test]
 fn entries_of_arm64_are_in_its_tables_and_its_image_tells_of_pointers() {
     let kallsyms = "ffff800080000000 T _text\nffff800080000040 t smpboot_thread_fn\n\

@@ -13,7 +13,7 @@ use crate::masks::{Mask, Masking};
 use crate::names::CodeKind;
 use crate::symbols::Symbols;
 
-/// Its code.
+/// The code of x86-64 kernels.
 pub static CODE: Code = Code {
     arch: Arch::X86_64,
     refusal: |_| None,
@@ -61,7 +61,7 @@ pub static CODE: Code = Code {
     vdso: 0x7fff_f7ff_0000..0x7fff_f800_0000,
 };
 
-/// Where CPUs go at interrupts of other CPUs, and the functions that send these.
+/// The entries of interrupts that other CPUs send, and the functions that send them.
 pub const IPIS: [(&str, &str); 3] = [
     ("asm_sysvec_reschedule_ipi", "native_smp_send_reschedule"),
     (
@@ -71,30 +71,30 @@ pub const IPIS: [(&str, &str); 3] = [
     ("asm_sysvec_call_function", "native_send_call_func_ipi"),
 ];
 
-/// `asm_sysvec_apic_timer_interrupt` is told as `apic_timer_interrupt`.
+/// Shortens `asm_sysvec_apic_timer_interrupt` to `apic_timer_interrupt`.
 pub fn entry_name(name: &str) -> &str {
     let short = name.strip_prefix("asm_").unwrap_or(name);
     short.strip_prefix("sysvec_").unwrap_or(short)
 }
 
-/// Whether a function is a detour on the way into another one, or out of it.
+/// Returns true if a function is a detour on the way into another one, or out of it.
 pub fn is_detour(name: &str) -> bool {
     name.starts_with("__x86_") || name == "__fentry__"
 }
 
-/// Whether a function is where an interrupt enters the kernel.
+/// Returns true if an interrupt enters the kernel at a function.
 pub fn is_interrupt(function: &str) -> bool {
     function.starts_with("asm_sysvec_") || function.starts_with("asm_common_interrupt")
 }
 
-/// Where the preemption count is within each CPU's own area: a variable of its own up to
-/// Linux 6.1 and from 6.15 on, the second field of `pcpu_hot` between.
+/// Returns the place of the preemption count within each CPU's own area: a variable of its own up
+/// to Linux 6.1 and from 6.15 on, the second field of `pcpu_hot` in between.
 fn preempt_count(symbols: &Symbols) -> Option<u64> {
     let own = symbols.variable("__preempt_count");
     own.or_else(|| symbols.variable("pcpu_hot").map(|place| place + 8))
 }
 
-/// Understands a block. `preempt_count` is where that count is in each CPU's own area.
+/// Decodes a block. `preempt_count` is the place of that count in each CPU's own area.
 fn understood(block: &Block, preempt_count: Option<u64>) -> Decoded {
     let decoded: Vec<Instruction> = block.insns.iter().map(decode).collect();
     let numbered = block.insns.iter().zip(&decoded).zip(0..);
@@ -183,7 +183,7 @@ fn op(insn: &Insn, decoded: &Instruction, preempt_count: Option<u64>) -> Option<
     }
 }
 
-/// The bit of the preemption count that is 0 where the running thread is to give up the CPU
+/// The bit of the preemption count that is 0 if the running thread is to give up the CPU
 /// (`PREEMPT_NEED_RESCHED`).
 const NEED_RESCHED: u32 = 1 << 31;
 
@@ -198,7 +198,7 @@ fn need_resched(decoded: &Instruction, place: u64) -> Option<Op> {
     }
 }
 
-/// Whether an instruction changes something in the CPU's own area.
+/// Returns true if an instruction changes something in the CPU's own area.
 fn is_of_cpu(decoded: &Instruction) -> bool {
     decoded.op0_kind() == OpKind::Memory && decoded.memory_segment() == Register::GS
 }
@@ -224,7 +224,7 @@ fn preemption(decoded: &Instruction, place: u64) -> Option<Op> {
     Some(Op::Preempt(sign * amount))
 }
 
-/// Where a compiler has kept the count's place in a register.
+/// Reads a change of the count whose place a compiler has kept in a register.
 fn through_register(decoded: &Instruction) -> Option<Op> {
     let base = decoded.memory_base();
     let amount = match decoded.mnemonic() {
@@ -241,7 +241,7 @@ fn number(register: Register) -> u8 {
     register.full_register().number() as u8
 }
 
-/// A place in the CPU's own area, absolute or relative to the instruction.
+/// Returns a place in the CPU's own area, absolute or relative to the instruction.
 fn address(decoded: &Instruction) -> u64 {
     if decoded.is_ip_rel_memory_operand() {
         return decoded.ip_rel_memory_address();

@@ -27,42 +27,43 @@ use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
 use crate::walk::{Span, Walk, Walker};
 
-/// What came of an aim.
+/// The result of an aim.
 #[derive(Clone, Debug)]
 pub struct Reached {
-    /// The moment that was aimed at, after the reading of the clock for the sample before.
+    /// The moment that was aimed at, after the reading of the clock for the previous sample.
     pub after: Nanos,
-    /// By how much later the thread was asleep than in the run: arming another deadline can take
-    /// another time, and what follows is so much later.
+    /// The extra time until the thread was asleep, compared with the run. Arming another deadline
+    /// can take another time, and everything that follows is later by that.
     pub shift: Nanos,
-    /// How long after that reading of the clock the thread gave up the CPU.
+    /// Time from that reading of the clock to where the thread gave up the CPU.
     pub asleep: Nanos,
-    /// How far within the section that was then off it was due; none where nothing was.
+    /// Time from the start of the section that was then off to when it was due; `None` if nothing
+    /// was off.
     pub into: Option<Nanos>,
-    /// How late the sample was.
+    /// Lateness of the sample.
     pub late: Nanos,
     /// The sample.
     pub chosen: Chosen,
-    /// How long each function ran until the switch to the probe's thread.
+    /// Time of each function until the switch to the probe's thread.
     pub ran: BTreeMap<String, Nanos>,
-    /// How long the way back to user space took behind that.
+    /// Time of the way back to user space after that.
     pub back: Nanos,
-    /// What stood in its way, or why that is not told.
+    /// The breakdown of its lateness, or the reason why there is none.
     pub breakdown: Result<Breakdown, String>,
 }
 
-/// What came of aiming two timers at once.
+/// The result of aiming two timers at once.
 #[derive(Clone, Debug)]
 pub struct Second {
-    /// How long behind the sample's own deadline the second timer was due.
+    /// Time from the sample's own deadline to that of the second timer.
     pub behind: Nanos,
-    /// For how long something was off from where the sample was due.
+    /// Time for which something was off from where the sample was due.
     pub off: Nanos,
-    /// What was reached.
+    /// The result of the aim.
     pub reached: Reached,
 }
 
-/// Who aims samples of a run.
+/// Aims samples of a run.
 pub struct Aimer<'a> {
     repeater: &'a Repeater,
     run: &'a Run,
@@ -74,7 +75,7 @@ pub struct Aimer<'a> {
 }
 
 impl<'a> Aimer<'a> {
-    /// For a run on its machine.
+    /// Creates an aimer for a run on its machine.
     pub fn new(
         repeater: &'a Repeater,
         run: &'a Run,
@@ -92,8 +93,9 @@ impl<'a> Aimer<'a> {
         })
     }
 
-    /// Aims at these places of a recording, at so many at once. What was reached comes in their
-    /// order; none where the aimed sample was not seen. `on` is told of what the first of those at once sees.
+    /// Aims at these places of a recording, several at once. Returns the results in their order;
+    /// `None` where the aimed sample was not seen. `on` receives what the first of those at once
+    /// sees.
     pub fn reach_all(
         &self,
         recording: usize,
@@ -129,8 +131,8 @@ impl<'a> Aimer<'a> {
         Ok(all.into_iter().map(|(_, reached)| reached).collect())
     }
 
-    /// Aims a sample of a recording so long after the reading of the clock for the one before,
-    /// with a second timer so long behind it.
+    /// Aims a sample of a recording at a time after the reading of the clock for the previous one,
+    /// with a second timer due at a given time after it.
     fn aimed(
         &self,
         (recording, place): (usize, &Place),
@@ -210,8 +212,8 @@ impl<'a> Aimer<'a> {
         })
     }
 
-    /// Aims at a place again where `first` has reached it, with a second timer whose interrupt
-    /// falls into the path behind it. None where no such sample was seen.
+    /// Aims again at a place that `first` has reached, with a second timer whose interrupt falls
+    /// into the path after it. `None` if no such sample was seen.
     pub fn reach_with_second(
         &self,
         (recording, place): (usize, &Place),
@@ -223,8 +225,8 @@ impl<'a> Aimer<'a> {
         })
     }
 
-    /// Moves a wait of a program's, so that it is over so long after the reading of the clock for
-    /// its cycle before.
+    /// Moves a program's wait, so that it is over at a given time after the reading of the clock
+    /// for the previous cycle.
     fn moved(
         &self,
         (recording, place, after): (usize, &Place, Nanos),
@@ -267,7 +269,7 @@ impl<'a> Aimer<'a> {
         Ok((reached, all))
     }
 
-    /// The same with the story of what was reached.
+    /// The same with the story of the sample that was reached.
     fn told(
         &self,
         (recording, place): (usize, &Place),
@@ -312,7 +314,7 @@ impl<'a> Aimer<'a> {
     }
 }
 
-/// A sample of a program's thread, of which nothing else is known.
+/// Returns a sample of a program's thread of which nothing else is known.
 fn chosen(recording: usize, step: u32, sample: Sample) -> Chosen {
     let index = sample.seq;
     Chosen {
@@ -329,8 +331,8 @@ fn chosen(recording: usize, step: u32, sample: Sample) -> Chosen {
     }
 }
 
-/// The wait of a place, moved so that it is over so long after the reading of the clock for the
-/// cycle before; none where it is not told by a moment.
+/// Returns the wait of a place, moved so that it is over at a given time after the reading of the
+/// clock for the previous cycle; `None` if it is not given by a moment.
 fn moved(own: &Recording, place: &Place, after: Nanos) -> Option<Moved> {
     let (wait, then) = movable(place)?;
     Some(Moved {
@@ -341,15 +343,15 @@ fn moved(own: &Recording, place: &Place, after: Nanos) -> Option<Moved> {
     })
 }
 
-/// The wait of a place, and how long after the reading of the clock it was due, where it is told
-/// by a moment: that stands in the program's memory.
+/// Returns the wait of a place and the time from the reading of the clock to when it was due, if it
+/// is given by a moment. That moment is in the program's memory.
 fn movable(place: &Place) -> Option<(Wait, Nanos)> {
     place.wait.filter(|(wait, _)| wait.is_absolute)
 }
 
-/// Aims at a place, at one moment after the other until one is as late as foretold. What was
-/// reached is the latest of them; none where the aimed sample was not seen. `shift` is by how much
-/// longer arming is expected to take than in the run.
+/// Aims at a place, at one moment after the other until one is as late as foretold. Returns the
+/// latest of them; `None` if the aimed sample was not seen. `shift` is the extra time that arming
+/// is expected to take compared with the run.
 fn reach(
     place: &Place,
     mut shift: Nanos,
@@ -397,8 +399,8 @@ fn reach(
     Ok(latest)
 }
 
-/// Aims at a place with a second timer at the half of the path behind it, until the place is
-/// found, and there with one at the path's first and third quarter; the latest counts.
+/// Aims at a place with a second timer at half of the path after it until the place is found, then
+/// at the path's first and third quarter. The latest counts.
 fn reach_with_second(
     place: &Place,
     first: &Reached,
@@ -433,7 +435,7 @@ fn reach_with_second(
     }))
 }
 
-/// How long each function ran from where the sample was due, up to so long after that.
+/// Returns the time of each function from where the sample was due, up to a limit.
 fn ran<'a>(told: &'a Breakdown, until: Nanos) -> BTreeMap<String, Nanos> {
     let at = |time: Nanos| time.0.max(0) as u64;
     let blocks = told.blocks.iter();
@@ -455,8 +457,8 @@ fn ran<'a>(told: &'a Breakdown, until: Nanos) -> BTreeMap<String, Nanos> {
 }
 
 impl Reached {
-    /// How long interrupts took behind what was off for so long, its own among them; none where
-    /// its story is not told.
+    /// Returns the time of interrupts after what was off for a given time, its own among them;
+    /// `None` if there is no breakdown.
     pub fn interrupts(&self, off: Nanos) -> Option<Nanos> {
         let parts = self.breakdown.as_ref().ok()?.parts.iter();
         let interrupts = parts.filter(|part| part.cause == Cause::HardIrq);
@@ -464,7 +466,7 @@ impl Reached {
         Some(behind.fold(Nanos::ZERO, |sum, time| sum + time.max(Nanos::ZERO)))
     }
 
-    /// Which functions ran longer than foretold, or less long.
+    /// Returns the functions that ran longer than foretold, or less long.
     pub fn differs(&self, place: &Place) -> Vec<Differs> {
         let with = |ran: &BTreeMap<String, Nanos>, back| {
             let mut all = ran.clone();
@@ -475,7 +477,7 @@ impl Reached {
     }
 }
 
-/// How far within a section with interrupts or preemption off the sample was due.
+/// Returns how far within a section with interrupts or preemption off the sample was due.
 fn into(walk: &Walk, late: u64) -> Option<u64> {
     let due = walk.clocks.last()?.at.checked_sub(late)?;
     let behind = walk.spans.partition_point(|span| span.from <= due);
@@ -484,19 +486,20 @@ fn into(walk: &Walk, late: u64) -> Option<u64> {
     Some(due - spans.last()?.from)
 }
 
-/// What is foretold and what was reached may differ by so much, or by a fiftieth, and it is a hit.
+/// The difference between the foretold and the reached value that still counts as a hit; a fiftieth
+/// does, too.
 pub const NEAR: Nanos = Nanos(100);
 
-/// Whether what was reached is as foretold.
+/// Returns true if the reached value is as foretold.
 pub fn is_hit(foretold: Nanos, reached: Nanos) -> bool {
     (foretold - reached).0.abs() <= NEAR.0.max(foretold.0 / 50)
 }
 
-/// So many moments of a place are aimed at.
+/// The number of moments of a place that are aimed at.
 const TRIES: usize = 5;
 
-/// The places that are aimed at, so many at most: the worst first, those of different functions
-/// before others.
+/// Returns the places to aim at, at most a given number: the worst first, those of different
+/// functions before others.
 pub fn worth_aiming(all: &Arrivals, most: usize) -> Vec<usize> {
     let (places, mut seen) = (&all.places, Vec::new());
     let can = |number: &usize| {
@@ -516,7 +519,7 @@ pub fn worth_aiming(all: &Arrivals, most: usize) -> Vec<usize> {
     chosen
 }
 
-/// How long behind a place's begin its first candidate lies: the timer's own grain.
+/// The distance of the first candidate from a place's start: the timer's own grain.
 pub const MARGIN: Nanos = Nanos(20);
 
 #[cfg(test)]
@@ -525,7 +528,7 @@ mod tests {
     use super::super::place::Off;
     use super::*;
 
-    /// A place of 10 µs, 2 µs behind the reading of the clock.
+    /// Returns a place of 10 µs, 2 µs after the reading of the clock.
     fn place() -> Place {
         Place {
             off: Off::Interrupts,
@@ -570,7 +573,7 @@ mod tests {
         }
     }
 
-    /// What comes of these aims, and at which moments they were.
+    /// Returns the result of these aims, and the moments at which they were.
     fn tried(
         aims: Vec<Result<(i64, Option<i64>), ScopeError>>,
     ) -> (Result<Option<Nanos>, ScopeError>, Vec<i64>) {

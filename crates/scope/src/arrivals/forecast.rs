@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From periods to how late each arrival would have been, and where the worst of them are.
+//! Computes how late each arrival would have been from the periods, and finds the worst places.
 
 use std::collections::HashMap;
 
@@ -25,14 +25,14 @@ const WAKERS: [&str; 5] = [
     "it_real_fn",
     "dl_task_timer",
 ];
-/// Shorter than this nothing is a place.
+/// The minimum length of a place.
 const PLACE: u64 = 500;
 /// A sample that ends a period, by the guest's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
-    /// From the reading of the clock for the sample before to when this one was due.
+    /// Time from the reading of the clock for the previous sample to when this one was due.
     pub after: Nanos,
-    /// How late it was.
+    /// Its lateness.
     pub late: Nanos,
 }
 
@@ -40,55 +40,55 @@ pub struct Ends {
 struct Piece {
     from: u64,
     to: u64,
-    /// Where what is off is over; `to`, or each moment itself where nothing is.
+    /// Position at which what is off is over; `to`, or each moment itself if nothing is off.
     until: Option<u64>,
     state: State,
     key: Option<Key>,
     shares: Shares,
-    /// How much of what is off such an arrival spares.
+    /// The amount of what is off that such an arrival spares.
     spared: u64,
 }
 
-/// All that is known of a step.
+/// The analysis of a step.
 #[derive(Default)]
 pub struct Analysis {
     pieces: Vec<Piece>,
     /// The timer's interrupts, each with its length.
     timers: Vec<(u64, u64)>,
-    /// Sleep in instructions' time; how often one was ended by the timer, and what that took.
+    /// Sleep, in instructions; and the lengths of the timer's interrupts that ended it.
     pub(super) sleep: u64,
     woken: Vec<u64>,
     pub(super) paths: Paths,
     handling: Handling,
-    /// How long arming a sample takes, in instructions: where another timer is due before it, and
+    /// Times that arming a sample takes, in instructions: where another timer is due before it, and
     /// where it is the first.
     arming: [Vec<u64>; 2],
     found: HashMap<Key, Found>,
-    /// How many periods there were.
+    /// The number of periods.
     pub periods: u64,
-    /// Samples whose path is not learnt from, as another interrupt was in it.
+    /// The number of samples from whose path nothing is learnt, as another interrupt was in it.
     pub crossed: u64,
-    /// Periods in which instructions and the guest's clock do not agree, or in which something that
-    /// was off was missed.
+    /// The number of periods in which instructions and the guest's clock do not agree, or in which
+    /// something that was off was missed.
     pub strange: u64,
-    /// Samples whose timer's interrupt does not wake the thread itself.
+    /// The number of samples whose timer's interrupt does not wake the thread itself.
     pub roundabout: u64,
-    /// Whether it is of a program's thread, before which others may go.
+    /// True if it is of a program's thread, before which others may go.
     of_program: bool,
-    /// Where threads have the CPU that go before it.
+    /// Stretches in which threads that go before it have the CPU.
     ahead: Vec<Ahead>,
 }
 
-/// Threads have the CPU that go before the one that waits.
+/// A stretch in which threads that go before the waiting one have the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Ahead {
     from: u64,
     length: u64,
-    /// The function that runs most of it, and for how long.
+    /// The function that runs most of it, and its time.
     most: (Func, u64),
 }
 
-/// A period, and what else is known of it.
+/// A period with its context.
 #[derive(Clone, Copy)]
 struct About<'a> {
     period: &'a Period,
@@ -102,7 +102,7 @@ struct About<'a> {
 }
 
 impl About<'_> {
-    /// What lies between two positions, the sample's own interrupt apart.
+    /// Splits a range of positions, leaving out the sample's own interrupt.
     fn apart(&self, (from, to): (u64, u64)) -> [(u64, u64); 2] {
         let within = self
             .own
@@ -114,7 +114,8 @@ impl About<'_> {
         }
     }
 
-    /// How long each function ran between two positions, the sample's own interrupt apart.
+    /// Adds the time of each function between two positions, leaving out the sample's own
+    /// interrupt.
     fn add_times(&self, times: &mut Times<Func>, range: (u64, u64)) {
         let kind = |func| Kind::of(self.names.text(func));
         for range in self.apart(range) {
@@ -123,7 +124,7 @@ impl About<'_> {
     }
 }
 
-/// Where a sample was due, in instructions, and whether the CPU slept.
+/// The moment at which a sample was due, in instructions, and whether the CPU slept.
 pub(super) struct Due {
     pub(super) at: u64,
     pub(super) slept: bool,
@@ -148,7 +149,7 @@ pub(super) fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due>
 }
 
 impl Analysis {
-    /// That of a program's thread.
+    /// Creates the analysis of a program's thread.
     pub fn of_program() -> Self {
         Self {
             of_program: true,
@@ -235,7 +236,7 @@ impl Analysis {
         }
     }
 
-    /// A stretch in which interrupts are off, or on.
+    /// Takes a stretch in which interrupts are off, or on.
     pub(super) fn masked(
         &mut self,
         run: &Stretch,
@@ -270,7 +271,7 @@ impl Analysis {
         });
     }
 
-    /// A stretch in which something is off, or nothing is.
+    /// Takes a stretch in which something is off, or nothing is.
     fn run(&mut self, run: &Stretch, (range, rounds): ((u64, u64), &[Round]), about: &About<'_>) {
         let (from, to) = (run.from.max(range.0), run.last.min(range.1));
         if from >= to {
@@ -325,7 +326,7 @@ impl Analysis {
         }
     }
 
-    /// The latest moment of a stretch is a place; so is the first that spares nothing.
+    /// Adds places. The latest moment of a stretch is one, and so is the first that spares nothing.
     fn places(
         &mut self,
         run: &Stretch,
@@ -404,7 +405,7 @@ impl Analysis {
         Some(key)
     }
 
-    /// The path of the sample that ends a period.
+    /// Learns the path of the sample that ends a period.
     fn learn(&mut self, period: &Period, due: &Due, late: u64, names: &Names) {
         let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
         let own = after.find(|came| came.is_timer);
@@ -459,8 +460,8 @@ impl Analysis {
         }
     }
 
-    /// Whether a program's thread went the path of an arrival: its timer's interrupt woke it, and
-    /// no other thread went before it then.
+    /// Returns true if a program's thread went the path of an arrival: its timer's interrupt woke
+    /// it, and no other thread went before it then.
     fn is_direct(&mut self, period: &Period, due: &Due, own: &Came, names: &Names) -> bool {
         let mut ran = period.ran_in((own.from, own.to));
         if !ran.any(|(_, func)| WAKERS.contains(&names.text(func))) {
@@ -473,7 +474,7 @@ impl Analysis {
         !is_crossed
     }
 
-    /// All is known: how late each arrival would be, and where the worst are.
+    /// Finishes: returns how late each arrival would be, and the worst places.
     pub fn finish(mut self) -> (Tail, Paths, Vec<(Key, Found)>) {
         self.paths.sort();
         self.timers.sort_unstable();
@@ -521,8 +522,8 @@ impl Analysis {
         (tail, self.paths, found.into_iter().collect())
     }
 
-    /// By how much longer arming a sample takes that is due at a place than its own sample's
-    /// took, in instructions.
+    /// Returns the extra time that arming a sample due at a place takes, compared with its own
+    /// sample, in instructions.
     fn shift(&self, (was, is): (bool, bool)) -> i64 {
         let [later, first] = self.arming.each_ref().map(|all| median(all));
         if was == is || later == 0 || first == 0 {
@@ -532,7 +533,7 @@ impl Analysis {
         if is { longer } else { -longer }
     }
 
-    /// Nothing is off, but the timer's interrupt may come into the path.
+    /// Adds a piece in which nothing is off, but the timer's interrupt may come into the path.
     fn open(&self, piece: &Piece, path: u64, tail: &mut Tail) {
         let next = self.timers.partition_point(|(from, _)| *from < piece.from);
         let next = self.timers.get(next);
@@ -552,7 +553,7 @@ impl Analysis {
         tail.flat(piece.state, rest, piece.to - served);
     }
 
-    /// What is saved, as one interrupt of the timer's serves two.
+    /// Returns the time that is saved, as one of the timer's interrupts serves two.
     fn saved(&self, shares: Shares) -> u64 {
         let at = match shares {
             Shares::No => return 0,
@@ -573,7 +574,8 @@ impl Analysis {
         fallen + self.goes_before(from, to + fallen)
     }
 
-    /// How long threads have the CPU that go before a program's and get it between two positions.
+    /// Returns how long threads that go before a program's, and get the CPU between two positions,
+    /// have it.
     fn goes_before(&self, from: u64, to: u64) -> u64 {
         self.ahead_in(from, to).iter().map(|one| one.length).sum()
     }
@@ -583,8 +585,8 @@ impl Analysis {
         &self.ahead[behind(from)..behind(to.max(from))]
     }
 
-    /// What threads that go before a program's run most of between two positions, where one of
-    /// them has the CPU for longer than `length`.
+    /// Returns the function that threads that go before a program's run most between two positions,
+    /// and its time, if one of them has the CPU for longer than `length`.
     fn longest_ahead(&self, from: u64, to: u64, length: u64) -> Option<(Func, u64)> {
         let longest = self.ahead_in(from, to).iter().max_by_key(|one| one.length);
         longest
@@ -593,7 +595,7 @@ impl Analysis {
     }
 }
 
-/// When a place begins, after the clock was read for the sample before.
+/// Returns the start of a place, after the clock was read for the previous sample.
 fn moment(period: &Period, at: u64, due: &Due, ends: Ends, clock: GuestClock) -> Option<Nanos> {
     let slept_before = period.last_halt(at).is_some();
     let sleeps_after = period
@@ -609,7 +611,8 @@ fn moment(period: &Period, at: u64, due: &Due, ends: Ends, clock: GuestClock) ->
     }
 }
 
-/// From which states the path goes on: of arrivals whose interrupt comes before the end, and at it.
+/// Returns the states from which the path goes on: for arrivals whose interrupt comes before the
+/// end, and at it.
 fn states(period: &Period, end: &Change, is_switch: bool) -> (State, State) {
     let kinds = if period.halts.contains(&end.at) {
         (From::Idle, From::Idle)
@@ -629,7 +632,7 @@ fn states(period: &Period, end: &Change, is_switch: bool) -> (State, State) {
     (state(kinds.0), state(kinds.1))
 }
 
-/// How a sample's path was walked: its ranges before the switch, and what came behind it.
+/// Returns how a sample's path was walked: its ranges before the switch, and the rest after it.
 fn walked(period: &Period, ranges: &[(u64, u64)], names: &Names) -> Walked {
     let mut ran = Times::new();
     let kind = |func| Kind::of(names.text(func));
@@ -641,7 +644,7 @@ fn walked(period: &Period, ranges: &[(u64, u64)], names: &Names) -> Walked {
 }
 
 impl Period {
-    /// Which functions ran between two positions: from where on.
+    /// Returns the functions that ran between two positions, each with its first position.
     fn ran_in(&self, (from, to): (u64, u64)) -> impl Iterator<Item = (u64, Func)> {
         let first = self.ran.partition_point(|(at, _)| *at <= from);
         let ran = self.ran[first.saturating_sub(1)..].iter();
@@ -649,7 +652,7 @@ impl Period {
         ran.take_while(move |(at, _)| *at < to).copied()
     }
 
-    /// Which function ran longest in these ranges, and for how long.
+    /// Returns the function that ran longest in these ranges, and its time.
     fn longest(&self, ranges: &[(u64, u64)]) -> Option<(Func, u64)> {
         let mut own = Times::new();
         for range in ranges.iter().filter(|range| range.0 < range.1) {

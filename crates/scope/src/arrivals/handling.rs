@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the timer's interrupts take, and what is saved where one of them serves two timers.
+//! The time of the timer's interrupts, and what is saved where one of them serves two timers.
 
 use super::timeline::{Came, Period};
 use crate::names::{Func, Names};
 
-/// So long after a timer is due its interrupt comes: the kernel tells the timer how long to wait,
-/// and takes so long to tell it.
+/// Time from when a timer is due to its interrupt. The kernel tells the timer how long to wait, and
+/// takes this long to tell it.
 pub const SLACK: u64 = 50;
 
-/// From where to where arrivals share an interrupt, and how.
+/// The range in which arrivals share an interrupt, and how.
 pub type Round = (u64, u64, Shares);
 
-/// Whether an arrival's interrupt is one that comes anyhow.
+/// Says whether an arrival shares an interrupt that comes anyhow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shares {
-    /// No.
+    /// It shares none.
     No,
-    /// If one of the timer's comes where interrupts are on again, which is here.
+    /// Shared if one of the timer's comes where interrupts are on again, which is here.
     At(u64),
-    /// The later one is due before the earlier one's interrupt reads the clock.
+    /// Shared: the later one is due before the earlier one's interrupt reads the clock.
     First,
-    /// It is due behind that, before that interrupt sets the next timer.
+    /// Shared: it is due after that, before that interrupt sets the next timer.
     Again,
 }
 
-/// How long the timer's interrupts take that wake a sample up and do nothing else.
+/// Times of the timer's interrupts that wake a sample up and do nothing else.
 #[derive(Default)]
 pub struct Handling {
     pub whole: Vec<u64>,
-    /// Entry, exit, and the setting of the next timer: what one interrupt does once, however many
-    /// timers it serves.
+    /// Entry, exit, and the setting of the next timer: the work that one interrupt does once,
+    /// however many timers it serves.
     pub shared: Vec<u64>,
-    /// All but the wake-up itself.
+    /// The time without the wake-up itself.
     pub besides: Vec<u64>,
 }
 
@@ -42,18 +42,18 @@ impl Handling {
         self.besides.sort_unstable();
     }
 
-    /// What one interrupt for two timers saves.
+    /// Returns the time that one interrupt for two timers saves.
     pub fn saved(&self) -> u64 {
         median(&self.shared)
     }
 
-    /// What is saved where it finds, when it has served one, that another is due: it goes through
-    /// its queues again, and does not wait for the next interrupt.
+    /// Returns the time that is saved where an interrupt has served one timer and finds another one
+    /// due. It goes through its queues again, and does not wait for the next interrupt.
     pub fn saved_again(&self) -> u64 {
         median(&self.besides) + SLACK
     }
 
-    /// Until when after its begin it finds another timer due, and serves it.
+    /// Returns the time after its start until which it finds another timer due, and serves it.
     pub fn open(&self) -> u64 {
         median(&self.whole).saturating_sub(self.saved() / 2)
     }
@@ -63,14 +63,14 @@ pub fn median(sorted: &[u64]) -> u64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 impl Period {
-    /// Whether no other timer is due before a position, from where the sample was armed.
+    /// Returns true if no other timer is due before a position, from where the sample was armed.
     pub(super) fn is_first(&self, at: u64) -> bool {
         let mut timers = self.interrupts.iter().filter(|came| came.is_timer);
         !timers.any(|came| (self.armed..at).contains(&came.from))
     }
 
-    /// How long an interrupt serves a timer, and how long the wake-up takes of that; if it is all
-    /// of one timer that is no tick.
+    /// Returns how long an interrupt serves a timer, and how much of that the wake-up takes, if all
+    /// of it is for one timer that is no tick.
     pub(super) fn served(&self, came: &Came, names: &Names) -> Option<(u64, u64)> {
         let range = came.from..came.to;
         if self.ticks.iter().any(|tick| range.contains(tick)) {
@@ -92,10 +92,10 @@ impl Period {
         (*to < came.to).then(|| (woken - from, woken - wakes))
     }
 
-    /// Where an arrival and one of the timer's interrupts are served by one: the later of the two is
-    /// due before the earlier one's interrupt reads the clock, or behind that, before it sets the
-    /// next timer. The arrival's own interrupt is taken to be as fast as the run's. The interrupt of
-    /// the sample that is `due` does not come where another moment is.
+    /// Finds where an arrival and one of the timer's interrupts are served by one. The later of the
+    /// two is due before the earlier one's interrupt reads the clock, or after that, before it sets
+    /// the next timer. The arrival's own interrupt is assumed to be as fast as the run's. The
+    /// interrupt of the sample that is `due` does not come where another moment is.
     pub(super) fn rounds(&self, due: u64, names: &Names) -> Vec<Round> {
         let reads = names.known("ktime_get_update_offsets_now");
         let sets = names.known("clockevents_program_event");
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A period in which these functions ran from these positions on, after these interrupts.
+    /// Tests a period in which these functions ran from these positions on, after these interrupts.
     fn tested(interrupts: &[u64], ran: &[(u64, u64)], test: impl FnOnce(Period, &Names)) {
         let symbols = Symbols::parse(Architecture::Amd64, KALLSYMS).unwrap();
         let programs = UserSymbols::default();

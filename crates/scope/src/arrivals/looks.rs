@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an arrival spares, as the kernel looks whether a thread waits and leaves out the rest.
+//! The work that an arrival spares, as the kernel looks for a waiting thread and skips the rest.
 
 use super::timeline::{Look, Period};
 use crate::names::Names;
 
-/// So long after an interrupt of the timer's comes the thread is known to wait.
+/// Time from one of the timer's interrupts until the thread is known to wait.
 const KNOWN: u64 = 1_000;
 
-/// Which wake-ups ask whether the thread that is woken up goes before the running one: not, where
-/// another waits already; `kernel/sched/fair.c`.
+/// The function by which wake-ups ask whether the woken thread goes before the running one. They do
+/// not ask if another thread waits already; `kernel/sched/fair.c`.
 const COMPARES: &str = "check_preempt_wakeup_fair";
-/// So much of it runs all the same.
+/// The part of it that runs all the same.
 const COMPARED: u64 = 20;
 
-/// All looks of a period, in order: its own, and those of wake-ups.
+/// Returns all looks of a period, in order: its own, and those of wake-ups.
 pub fn all(period: &Period, names: &Names) -> Vec<Look> {
     let mut looks = period.looks.clone();
     let Some(compares) = names.known(COMPARES) else {
@@ -39,7 +39,7 @@ pub fn all(period: &Period, names: &Names) -> Vec<Look> {
     looks
 }
 
-/// The ranges that run for an arrival, up to `to`; `looks` are in order.
+/// Returns the ranges that run for an arrival, up to `to`; `looks` are in order.
 pub fn left(looks: &[Look], spared: &Spared, (from, to): (u64, u64)) -> Vec<(u64, u64)> {
     let (mut ranges, mut at) = (Vec::new(), from);
     let mut next = Some(spared.look);
@@ -56,20 +56,20 @@ pub fn left(looks: &[Look], spared: &Spared, (from, to): (u64, u64)) -> Vec<(u64
     ranges
 }
 
-/// Up to which moment arrivals spare how much.
+/// The amount that arrivals up to a moment spare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spared {
-    /// Arrivals before this moment, and behind that of the one before.
+    /// The moment before which arrivals come, and after that of the previous one.
     pub until: u64,
-    /// Where the kernel leaves off for them.
+    /// The look at which the kernel leaves off for them.
     pub look: Look,
-    /// How much is left out, in instructions.
+    /// The number of instructions that are left out.
     pub length: u64,
 }
 
-/// What arrivals spare between two moments, in order; those behind the last of them spare nothing.
-/// The stretch is told without the interrupt of the sample that ends its period, which took `own`;
-/// `masked` are the stretches in which interrupts are off.
+/// Returns what arrivals spare between two moments, in order; those after the last of them spare
+/// nothing. The stretch is given without the interrupt of the sample that ends its period, which
+/// took `own`. `masked` are the stretches in which interrupts are off.
 pub fn spared(
     looks: &[Look],
     (from, to): (u64, u64),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrivals of an interrupt: nothing but interrupts off keeps its handler away.
+//! Arrivals of an interrupt: only disabled interrupts keep its handler away.
 
 use punctual_model::Nanos;
 
@@ -10,11 +10,12 @@ use super::timeline::{Came, Change, IRQS, Period, USER};
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
 
-/// Behind an instruction that opens interrupts one more runs before they come.
+/// One more instruction runs after the one that opens interrupts before they come.
 const SHADOW: u64 = 2;
 
 impl Analysis {
-    /// Takes a period with the sample that ends it, whose handler ran so long after it was due.
+    /// Takes a period with the sample that ends it, and the time from when it was due to its
+    /// handler.
     pub fn take_interrupt(
         &mut self,
         period: &Period,
@@ -47,8 +48,8 @@ impl Analysis {
 }
 
 impl Due {
-    /// An interrupt that comes where the CPU sleeps has woken it: the device's clock and the
-    /// guest's differ by their grain.
+    /// Corrects the moment of an interrupt that comes where the CPU sleeps, and has woken it. The
+    /// device's clock and the guest's differ by their grain.
     fn meets(&mut self, period: &Period, own: &Came, (ends, clock): (Ends, GuestClock)) {
         let wakes = !self.slept && period.halts.contains(&own.from);
         if wakes && own.from.abs_diff(self.at) <= ROUNDING {
@@ -62,14 +63,14 @@ impl Due {
 }
 
 impl Period {
-    /// The interrupt whose handler ran at a position: no other comes into it.
+    /// Returns the interrupt whose handler ran at a position; no other comes into it.
     fn handled_at(&self, at: u64) -> Option<&Came> {
         let mut before = self.interrupts.iter().rev();
         let own = before.find(|came| came.from <= at)?;
         (!own.is_timer && at < own.to).then_some(own)
     }
 
-    /// What an interrupt interrupts that comes at a position.
+    /// Returns the state that an interrupt at a position interrupts.
     fn state_at(&self, at: u64) -> State {
         if self
             .halts
@@ -86,8 +87,8 @@ impl Period {
         State::open(if is_user { From::User } else { From::Kernel }, 0)
     }
 
-    /// The changes of interrupts off. One of the timer's that comes where they are on again goes
-    /// before any device's, so that they stay off for it.
+    /// Returns the changes of interrupts off. Where they are on again, one of the timer's
+    /// interrupts goes before any device's, so that they stay off for it.
     fn masked(&self) -> Vec<Change> {
         let mut found: Vec<Change> = Vec::new();
         for change in &self.changes {
@@ -110,7 +111,8 @@ impl Period {
         found
     }
 
-    /// Whether a device's interrupt comes in where interrupts are on from one position to another.
+    /// Returns true if a device's interrupt comes in where interrupts are on from one position to
+    /// another.
     fn lets_in(&self, from: u64, to: u64) -> bool {
         let mut halts = self.halts.iter();
         if to > from + SHADOW || halts.any(|halt| (from..=to).contains(halt)) {
@@ -129,7 +131,7 @@ mod tests {
     use super::super::timeline::PREEMPT;
     use super::*;
 
-    /// These states from these positions on.
+    /// Returns a period with these states from these positions on.
     fn period(changes: &[(u64, u8)]) -> Period {
         let changes = changes.iter().map(|(at, state)| Change {
             at: *at,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The path behind what was off, as the run's own samples went it.
+//! The path after what was off, as the run's own samples went it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::steps::Times;
 use super::switch::Extras;
 use crate::names::Func;
 
-/// From which state the path begins.
+/// The kind of state in which the path begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum From {
     /// The CPU sleeps, or is about to.
@@ -25,7 +25,7 @@ pub enum From {
 }
 
 impl From {
-    /// In words.
+    /// Returns the kind in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "the CPU sleeps",
@@ -37,7 +37,7 @@ impl From {
         }
     }
 
-    /// Whether the interrupt has come before.
+    /// Returns true if the interrupt has come before.
     fn is_behind(self) -> bool {
         matches!(self, Self::Preempt | Self::Switched | Self::Schedule)
     }
@@ -50,58 +50,58 @@ pub struct State {
     pub from: From,
     /// The function in which it ends.
     pub func: Func,
-    /// What the thread holds that the scheduler has to see to.
+    /// The holds of the thread that the scheduler has to see to.
     pub held: u8,
 }
 
-/// No function: states that do not end in one.
+/// No function: for states that do not end in one.
 pub const NOWHERE: Func = Func::MAX;
 
 impl State {
-    /// A sleeping CPU.
+    /// The state of a sleeping CPU.
     pub const IDLE: Self = Self::open(From::Idle, 0);
 
-    /// One that does not end in a function.
+    /// Creates a state that does not end in a function.
     pub const fn open(from: From, held: u8) -> Self {
         let func = NOWHERE;
         Self { from, func, held }
     }
 }
 
-/// As few samples of a state are not taken for all.
+/// The number of samples of a state from which on they stand for all.
 const ENOUGH: usize = 3;
-/// Of as many their distribution is taken.
+/// The number of samples from which on their distribution is used.
 const MANY: usize = 10;
-/// So many of a distribution's values are kept.
+/// The number of a distribution's values that are kept.
 const KEPT: usize = 200;
-/// The golden ratio: its multiples, without what is before the point, are spread evenly.
+/// The golden ratio: the fractional parts of its multiples are spread evenly.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// The paths, by the state in which they begin, without what a switch takes for what a thread
-/// holds; that is put on top.
+/// The paths, by the state in which they begin. The time that a switch takes for the holds of a
+/// thread is left out and added on top.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// What switches take for what threads hold.
+    /// Times that switches take for the holds of threads.
     pub extras: Extras,
-    /// What the samples' own switches took for that.
+    /// Times that the samples' own switches took for that.
     seen: BTreeMap<u8, Vec<u64>>,
     exact: BTreeMap<(From, Func), Vec<u64>>,
     like: BTreeMap<From, Vec<u64>>,
-    /// How a path of a length was walked: the first of that length.
+    /// The walk of a path of a length: the first of that length.
     walked: BTreeMap<u64, Walked>,
 }
 
-/// How a path was walked.
+/// The walk of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// How long each function ran, up to the switch to the probe's thread.
+    /// Time of each function, up to the switch to the probe's thread.
     pub ran: Times<Func>,
-    /// How long the way back to user space took from there, up to the reading of the clock.
+    /// Time of the way back to user space from there, up to the reading of the clock.
     pub back: u64,
 }
 
 impl Paths {
-    /// A sample went its path in so much time, `extra` of it for what a thread held.
+    /// Learns the path of a sample; `extra` of its length is for a thread's holds.
     pub fn learn(&mut self, state: State, length: u64, extra: u64, walked: Walked) {
         let length = length.saturating_sub(extra);
         self.seen.entry(state.held).or_default().push(extra);
@@ -111,7 +111,7 @@ impl Paths {
         self.like.entry(state.from).or_default().push(length);
     }
 
-    /// All have been learnt.
+    /// Sorts all paths, once they have been learnt.
     pub fn sort(&mut self) {
         let all = self.exact.values_mut().chain(self.like.values_mut());
         let all = all.chain(self.seen.values_mut());
@@ -119,13 +119,13 @@ impl Paths {
         self.extras.sort();
     }
 
-    /// How many samples went such a path.
+    /// Returns the number of samples that went such a path.
     pub fn count(&self) -> usize {
         self.like.values().map(Vec::len).sum()
     }
 
-    /// The paths from a state, sorted: those of the same function where there are enough, else
-    /// those of the same kind, else those of kinds like it; none where there is nothing alike.
+    /// Returns the paths from a state, sorted: those of the same function if there are enough, else
+    /// those of the same kind, else those of kinds like it; empty if there is nothing alike.
     fn of(&self, state: State) -> &[u64] {
         let exact = self.exact.get(&(state.from, state.func));
         let exact = exact.map_or(&[][..], Vec::as_slice);
@@ -145,20 +145,20 @@ impl Paths {
         }
     }
 
-    /// The typical path from a state.
+    /// Returns the length of the typical path from a state.
     pub fn typical(&self, state: State) -> Option<u64> {
         let all = self.of(state);
         let middle = all.get(all.len() / 2);
         middle.map(|middle| middle + self.extra(state))
     }
 
-    /// How the typical path from a state was walked, for the thread that it came upon there.
+    /// Returns the walk of the typical path from a state, for the thread that it came upon there.
     pub fn walked(&self, state: State) -> Option<&Walked> {
         let all = self.of(state);
         self.walked.get(all.get(all.len() / 2)?)
     }
 
-    /// What a switch takes for what the thread holds.
+    /// Returns the time that a switch takes for the holds of the thread.
     fn extra(&self, state: State) -> u64 {
         match state.from {
             From::Idle => 0,
@@ -166,14 +166,15 @@ impl Paths {
         }
     }
 
-    /// What switches took for what the thread holds, each as likely as the others.
+    /// Returns the times that switches took for the holds of the thread, each as likely as the
+    /// others.
     fn extras(&self, state: State) -> Vec<u64> {
         let seen = self.seen.get(&state.held);
         let seen = seen.filter(|seen| seen.len() >= MANY && state.from != From::Idle);
         seen.map_or_else(|| vec![self.extra(state)], |seen| evenly(seen, KEPT))
     }
 
-    /// The paths from a state, evenly chosen of all, each as likely as the others.
+    /// Returns some paths from a state, evenly chosen of all, each as likely as the others.
     pub fn some_of(&self, state: State) -> Vec<u64> {
         let extras = self.extras(state);
         let paths = evenly(self.of(state), KEPT).into_iter().enumerate();
@@ -184,7 +185,7 @@ impl Paths {
     }
 }
 
-/// So many values at most, evenly chosen of all.
+/// Returns at most a given number of values, evenly chosen of all.
 fn evenly(all: &[u64], most: usize) -> Vec<u64> {
     let kept = all.len().min(most);
     let middle = |number: usize| all[(2 * number + 1) * all.len() / (2 * kept)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where threads wait longest.
+//! The places at which threads wait longest.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use super::steps::Times;
 use super::timeline::{AHEAD, Change, IRQS, PREEMPT, SOFTIRQ, STUCK};
 use crate::names::Func;
 
-/// What is off at a place.
+/// The kind of section at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Off {
-    /// Interrupts, for most of it.
+    /// Interrupts are off for most of it.
     Interrupts,
-    /// Soft interrupts, or one is served.
+    /// Soft interrupts are off, or one is served.
     SoftInterrupts,
-    /// Preemption.
+    /// Preemption is off.
     Preemption,
     /// The kernel does not ask whether another thread is to run.
     NoPreemptionPoint,
-    /// A thread has the CPU that goes before the one that waits.
+    /// A thread that goes before the waiting one has the CPU.
     Ahead,
 }
 
 impl Off {
-    /// In words.
+    /// Returns the kind in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interrupts => "interrupts off",
@@ -38,8 +38,8 @@ impl Off {
         }
     }
 
-    /// The function that kept it off for longest within some ranges, of these changes; none where
-    /// it was never off.
+    /// Returns the function of these changes that kept it off for longest within some ranges;
+    /// `None` if it was never off.
     pub fn by(self, changes: &[Change], ranges: &[(u64, u64)]) -> Option<Func> {
         let bit = match self {
             Self::Interrupts => IRQS,
@@ -69,50 +69,51 @@ impl Off {
     }
 }
 
-/// Which place: what is off, who switched it off, and who ran most.
+/// The key of a place: what is off, the function that switched it off, and the one that ran most.
 pub type Key = (Off, Func, Func);
 
 /// The longest stretch of a place.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// How many such stretches there were.
+    /// The number of such stretches.
     pub count: u64,
     /// Its length, in instructions, without what an arrival spares.
     pub length: u64,
-    /// How long the function ran that ran most.
+    /// Running time of the function that ran most.
     pub most: u64,
-    /// How long each function ran, without the sample's own interrupt.
+    /// Running time of each function, without the sample's own interrupt.
     pub ran: Times<Func>,
     /// The sample that its period ends.
     pub sample: u64,
-    /// How long after the clock was read for the sample before; none where the CPU slept in
-    /// between and after.
+    /// Time since the clock was read for the previous sample; `None` if the CPU slept in between
+    /// and after.
     pub after: Option<Nanos>,
-    /// From where its sample was armed to where the probe's thread gave up the CPU, in
+    /// Length from where its sample was armed to where the probe's thread gave up the CPU, in
     /// instructions.
     pub arming: u64,
-    /// Whether that sample's timer was the first of all to be due when it was armed, and whether
-    /// one that is due here would be.
+    /// True if that sample's timer was the first of all to be due when it was armed; and the same
+    /// for a timer that is due here.
     pub first: (bool, bool),
-    /// By how much longer arming takes for a sample that is due here.
+    /// The extra time that arming takes for a sample that is due here.
     pub shift: i64,
-    /// Of a program's thread: its wait, and how long after the reading of the clock it was due.
+    /// The wait of a program's thread, and the time from the reading of the clock to when it was
+    /// due.
     pub wait: Option<(Wait, Nanos)>,
-    /// What a thread that goes before a program's runs on its path, and for how long, where that
-    /// has the CPU for longer than all that is off before.
+    /// The function that a thread that goes before a program's runs on its path, and its time, if
+    /// that thread has the CPU for longer than all that is off before.
     pub ahead: Option<(Func, u64)>,
-    /// Where sections begin within it, after its begin: in instructions.
+    /// Starts of sections within it, after its own start, in instructions.
     pub starts: Vec<u64>,
-    /// The state that the path behind it begins in.
+    /// The state in which the subsequent path begins.
     pub state: State,
-    /// Interrupts that come into the path: how long they take.
+    /// Time of the interrupts that come into the path.
     pub falls_in: u64,
-    /// What is saved, as one interrupt serves two timers.
+    /// The time that is saved, as one interrupt serves two timers.
     pub saved: u64,
 }
 
 impl Found {
-    /// One of which only so much is known.
+    /// Creates a place of which only this is known.
     pub fn of(count: u64, state: State) -> Self {
         Self {
             count,

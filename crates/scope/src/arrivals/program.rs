@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program's thread, which marks nothing: where its waits begin and end, by the switches that
-//! the kernel's tracer noted while it was measured, and which threads go before it, by what the
-//! tracer writes of each.
+//! Follows a program's thread, which marks nothing. The switches that the kernel's tracer noted
+//! while it was measured show where its waits begin and end. The tracer's fields of each switch
+//! show which threads go before it.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,33 @@ use punctual_model::{Finding, Nanos, Recording};
 use crate::blocks::Notes;
 use crate::symbols::Symbols;
 
-/// Threads with a smaller number than this are of real time; below 0 they have a deadline.
+/// Threads with a smaller number than this are real-time threads; below 0 they have a deadline.
 pub const REAL_TIME_BELOW: i64 = 100;
 
-/// The functions that note a switch and the setting of a timer, by what they are told with the
-/// values that they access.
+/// The functions that note a switch and the setting of a timer. They are reported with the values
+/// that they access.
 const NOTE: [&str; 2] = [SWITCH, TIMER];
 const SWITCH: &str = "trace_event_raw_event_sched_switch";
 const TIMER: &str = "trace_event_raw_event_hrtimer_start";
 
-/// The numbers by which the plugin tells the two halves of a word that was accessed.
+/// The numbers by which the plugin marks the two halves of a word that was accessed.
 const VALUE_LOW: u8 = 254;
 const VALUE_HIGH: u8 = 255;
 
-/// Where fields are in what is written of a switch, by its `format`: the number and the priority
-/// of the thread that gets the CPU.
+/// Offsets of fields in the record of a switch, by its `format`: the number and the priority of the
+/// thread that gets the CPU.
 const NEXT: [u64; 2] = [56, 60];
-/// All of them that are written one by one.
+/// All of its fields that are written one by one.
 const OF_SWITCH: [u64; 5] = [24, 28, 32, 56, 60];
-/// The same of a timer that is set: when it expires at the earliest, and how it is told.
+/// The same for a timer that is set: its earliest expiry, and its mode.
 const EXPIRES: u64 = 32;
 const MODE: u64 = 40;
 const OF_TIMER: [u64; 5] = [8, 16, 24, 32, 40];
-/// The bit of the mode that says that it is told by a span (`HRTIMER_MODE_REL`).
+/// The bit of the mode that says that the expiry is given by a span (`HRTIMER_MODE_REL`).
 const RELATIVE: u64 = 1;
 
-/// The cycles of a thread in its step: with which switch, from 0, each begins or ends.
+/// The cycles of a thread in its step, by the number of the switch, from 0, with which each begins
+/// or ends.
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
     begins: BTreeMap<u64, u64>,
@@ -44,7 +45,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Those of a recording's thread, as far as they are kept.
+    /// Returns the cycles of a recording's thread, as far as they are kept.
     pub fn of(all: &[Recording], own: &Recording) -> Self {
         let execution = place::sister(all, own, EXECUTION);
         let told = execution.and_then(|one| one.findings.get(PLACES));
@@ -64,7 +65,7 @@ impl Turns {
         turns
     }
 
-    /// How many waits there are between two of them.
+    /// Returns the number of waits between two of them.
     pub fn waits(&self) -> usize {
         let ended: Vec<u64> = self.ends.values().copied().collect();
         let follows = |seq: &&u64| {
@@ -75,14 +76,14 @@ impl Turns {
     }
 }
 
-/// A wait that its thread has set a timer for.
+/// A wait for which its thread has set a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The system call in which it waits: so many had begun in its step, that one counted.
+    /// The number of the system call in which it waits, from 1, as begun in its step.
     pub call: u64,
-    /// When its timer expires, by its own clock.
+    /// Expiry of its timer, by its own clock.
     pub expires: Nanos,
-    /// Whether it is told by a moment, and not by a span.
+    /// True if the expiry is given by a moment, and not by a span.
     pub is_absolute: bool,
 }
 
@@ -90,16 +91,16 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
     id: u32,
-    /// As the kernel counts: a smaller number goes first.
+    /// Its priority as the kernel counts: a smaller number goes first.
     pub priority: i64,
 }
 
-/// What a noted switch is to the thread.
+/// The meaning of a noted switch for the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// A cycle begins: it gets the CPU.
+    /// A cycle begins: the thread gets the CPU.
     Begins(u64),
-    /// One ends: it waits.
+    /// A cycle ends: the thread waits.
     Ends,
 }
 
@@ -109,28 +110,29 @@ pub struct Program {
     turns: BTreeMap<u32, Turns>,
     step: Option<u32>,
     switches: u64,
-    /// What is being noted.
+    /// The event that is being noted.
     event: Option<Event>,
-    /// What that accesses: where, and what is there.
+    /// The accesses of that event: addresses with their values.
     accessed: BTreeMap<u64, u64>,
-    /// The access at hand, and half of what is there.
+    /// The access at hand, and half of its value.
     access: (u64, u64),
-    /// Where the kernel has read the clock last.
+    /// Position at which the kernel last read the clock.
     read: u64,
-    /// Who gets the CPU by the switch that was noted last; none where that was not seen.
+    /// The thread that gets the CPU by the switch that was noted last; `None` if that was not seen.
     next: Option<Next>,
     own: Option<Next>,
     calls: u64,
-    /// The last call of the thread's, and its timer.
+    /// The last call of the thread, and its timer.
     call: Option<u64>,
     timer: Option<(Nanos, bool)>,
-    /// How often it was not seen who gets the CPU, within the thread's steps.
+    /// The number of switches, within the thread's steps, of which it was not seen who gets the
+    /// CPU.
     pub unseen: u64,
-    /// The priority that the thread of each step had last.
+    /// The last priority of the thread of each step.
     priorities: BTreeMap<u32, i64>,
 }
 
-/// What the tracer notes.
+/// The events of the tracer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Switch,
@@ -139,7 +141,7 @@ enum Event {
 }
 
 impl Program {
-    /// One with these cycles of each step.
+    /// Creates a follower with these cycles of each step.
     pub fn new(turns: BTreeMap<u32, Turns>) -> Self {
         Self {
             turns,
@@ -147,12 +149,12 @@ impl Program {
         }
     }
 
-    /// The code whose accesses are to be told with their values.
+    /// Returns the code whose accesses are to be reported with their values.
     pub fn values(symbols: &Symbols) -> Vec<(u64, u64)> {
         NOTE.iter().filter_map(|name| symbols.range(name)).collect()
     }
 
-    /// A step begins.
+    /// Begins a step.
     pub fn step(&mut self) {
         let step = self.step.map_or(0, |step| step + 1);
         *self = Self {
@@ -164,12 +166,12 @@ impl Program {
         };
     }
 
-    /// The priority that the thread of a step had last.
+    /// Returns the last priority of the thread of a step.
     pub fn priority_in(&self, step: u32) -> Option<i64> {
         self.priorities.get(&step).copied()
     }
 
-    /// Memory is accessed, or it is told what was there.
+    /// Takes an access to memory, or a report of the value there.
     pub fn accesses(&mut self, insn: u8, address: u64) {
         match insn {
             VALUE_LOW => self.access.1 = address,
@@ -181,12 +183,12 @@ impl Program {
         }
     }
 
-    /// The kernel reads the clock.
+    /// Notes that the kernel reads the clock.
     pub fn clock(&mut self, at: u64) {
         self.read = at;
     }
 
-    /// A system call begins.
+    /// Notes that a system call begins.
     pub fn call(&mut self) {
         self.calls += 1;
         if self.has_cpu() {
@@ -199,8 +201,8 @@ impl Program {
         self.own.is_some() && id(self.own) == id(self.next)
     }
 
-    /// A function of the kernel's tracer begins: where a switch is noted that is the thread's,
-    /// what it is to it, and where the clock was read for it.
+    /// Follows the start of a function of the kernel's tracer. If it notes a switch of the thread,
+    /// returns its meaning and where the clock was read for it.
     pub fn notes(&mut self, what: Notes, name: &str) -> Option<(Turn, u64)> {
         let event = match what {
             Notes::Done => self.event.take()?,
@@ -246,7 +248,7 @@ impl Program {
         ends.map(|_| (Turn::Ends, self.read))
     }
 
-    /// What was written of an event, by where in it: all of these fields were.
+    /// Returns the record of an event, by offset, if all of these fields were written.
     fn entry(&self, fields: &[u64]) -> Option<BTreeMap<u64, u64>> {
         let of = |first: &u64| {
             let begin = first.checked_sub(fields[0])?;
@@ -263,7 +265,7 @@ impl Program {
         Some((expires, entry[&MODE] & RELATIVE == 0))
     }
 
-    /// The wait that the thread has begun.
+    /// Returns the wait that the thread has begun.
     pub fn wait(&self) -> Option<Wait> {
         let (expires, is_absolute) = self.timer?;
         Some(Wait {
@@ -273,7 +275,7 @@ impl Program {
         })
     }
 
-    /// Whether the thread that gets the CPU goes before the program's.
+    /// Returns true if the thread that gets the CPU goes before the program's.
     pub fn is_ahead(&self) -> bool {
         let (Some(own), Some(next)) = (self.own, self.next) else {
             return false;
@@ -282,7 +284,7 @@ impl Program {
     }
 }
 
-/// The half of a word that comes first.
+/// Returns the half of a word that comes first.
 fn half(word: u64) -> u32 {
     word as u32
 }
@@ -291,7 +293,7 @@ fn half(word: u64) -> u32 {
 mod tests {
     use super::*;
 
-    /// A switch to this thread, noted at an address of the tracer's buffer.
+    /// Notes a switch to this thread at an address of the tracer's buffer.
     fn switch(program: &mut Program, id: u64, priority: i64) -> Option<(Turn, u64)> {
         assert_eq!(program.notes(Notes::Switch, SWITCH), None);
         let entry = 0xffff_8880_0123_4560;

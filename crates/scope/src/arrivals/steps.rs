@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which functions ran for how long, foretold and reached: what of an aim was not as foretold, by
-//! name.
+//! Compares the foretold and the reached time of each function: the differences of an aim, by name.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +9,25 @@ use crate::arch;
 
 use super::switch::{SCHEDULER, TO_ALL, TO_PINNED, TO_READERS};
 
-/// How long each function itself ran.
+/// Own running time of each function.
 pub type Times<K> = BTreeMap<K, u64>;
 
-/// What a function is to these times.
+/// The role of a function in these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The scheduler, that calls the next kind.
+    /// The scheduler, which calls the next kind.
     Scheduler,
-    /// What the scheduler does to the thread that it switches away from: all that it calls counts
-    /// as its own.
+    /// The scheduler's work on the thread from which it switches away. All that it calls counts as
+    /// its own.
     Part,
-    /// By way of which others are called.
+    /// A detour by way of which others are called.
     Helper,
-    /// Any other.
+    /// Any other function.
     Plain,
 }
 
 impl Kind {
-    /// What a function is, by its name.
+    /// Returns the kind of a function, by its name.
     pub fn of(name: &str) -> Self {
         if name == SCHEDULER {
             Self::Scheduler
@@ -42,7 +41,7 @@ impl Kind {
     }
 }
 
-/// Adds how long each function ran between two positions; `ran` says from where on which ran.
+/// Adds the time of each function between two positions; `ran` says from where on which ran.
 pub fn add_times<K: Copy + Ord>(
     times: &mut Times<K>,
     ran: impl Iterator<Item = (u64, K)>,
@@ -70,23 +69,23 @@ pub fn add_times<K: Copy + Ord>(
     }
 }
 
-/// By how much a function ran longer than foretold, or less long.
+/// The difference between a function's time and the foretold one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differs {
     /// The function.
     pub function: String,
-    /// How much longer; below zero, less long.
+    /// The extra time; negative if it ran less long.
     pub by: Nanos,
 }
 
 /// The way back to user space, which is not followed function by function.
 pub const WAY_BACK: &str = "the way back to user space";
-/// Smaller differences are not told.
+/// The smallest difference that is reported.
 const TOLD: Nanos = Nanos(30);
-/// So many are told.
+/// The maximum number of differences.
 const MOST: usize = 12;
 
-/// The largest differences.
+/// Returns the largest differences.
 pub fn differences(
     foretold: &BTreeMap<String, Nanos>,
     reached: &BTreeMap<String, Nanos>,

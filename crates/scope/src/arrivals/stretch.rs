@@ -7,43 +7,43 @@ use super::place::Off;
 use super::timeline::{AHEAD, Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
 use crate::names::{CodeKind, Func, Names};
 
-/// So many beginnings of nested sections are kept of a place.
+/// The number of starts of nested sections that are kept of a place.
 const STARTS: usize = 3;
-/// The guest's clock and the count of instructions round, and differ by a millionth.
+/// The tolerance: the guest's clock and the count of instructions round, and differ by a millionth.
 pub const ROUNDING: u64 = 100;
-/// No interrupt of the timer's takes longer to serve one timer.
+/// The longest time that one of the timer's interrupts takes to serve one timer.
 const SOON: u64 = 10_000;
 
 /// A stretch in which something is off, or nothing is.
 pub struct Stretch {
-    /// Its begin, in instructions.
+    /// Its start, in instructions.
     pub from: u64,
     /// Its end.
     pub to: u64,
-    /// Up to where arrivals belong to it.
+    /// The last position whose arrivals belong to it.
     pub last: u64,
     /// The change that ends it, where something is off.
     pub end: Option<Change>,
-    /// Whether user space runs, where nothing is off.
+    /// True if user space runs, where nothing is off.
     pub user: bool,
-    /// What the thread holds, where nothing is off.
+    /// The holds of the thread, where nothing is off.
     pub held: u8,
     /// The function that begins it.
     pub by: Func,
-    /// Whether the scheduler ends it.
+    /// True if the scheduler ends it.
     pub is_switch: bool,
-    /// How long the sample's own interrupt took in it, which is left out.
+    /// Time of the sample's own interrupt in it, which is left out.
     pub own: u64,
-    /// The state that the path begins in, where that is not told by the change at its end.
+    /// The state in which the path begins, if the change at its end does not tell it.
     pub within: Option<State>,
-    /// Since when interrupts are off at its end; its end where they are not.
+    /// Position since which interrupts are off at its end; its end if they are not.
     pub masked: u64,
-    /// What is off, and for how long.
+    /// The states within it, each with the position at which it begins.
     pub off: Vec<(u64, u8)>,
 }
 
 impl Stretch {
-    /// The stretches in which interrupts are off; two where an interrupt came in between.
+    /// Returns the stretches in which interrupts are off; two where an interrupt came in between.
     pub fn all_masked(&self) -> Vec<(u64, u64)> {
         let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
         let mut found: Vec<(u64, u64)> = Vec::new();
@@ -62,7 +62,8 @@ impl Stretch {
         found
     }
 
-    /// The stretches with interrupts off at whose end, or shortly after, one of the timer's comes.
+    /// Returns the stretches with interrupts off at whose end, or shortly after, one of the timer's
+    /// comes.
     pub fn waiting(&self, period: &Period) -> Vec<(u64, u64)> {
         let timers = || period.interrupts.iter().filter(|came| came.is_timer);
         let comes = |(_, end): &(u64, u64)| {
@@ -74,7 +75,8 @@ impl Stretch {
         found
     }
 
-    /// Two: whose interrupt comes by `at` is let in there, in a state; the others at its end.
+    /// Splits it in two. An interrupt that comes by `at` is let in there, in a state; others at its
+    /// end.
     fn split(self, at: u64, within: State) -> Vec<Self> {
         let last = at - SLACK;
         let off = self.off.iter();
@@ -98,7 +100,7 @@ impl Stretch {
         vec![first, second]
     }
 
-    /// Where the longest sections with interrupts off begin within it, after its begin.
+    /// Returns the starts of the longest sections with interrupts off within it, after its start.
     pub fn nested(&self, from: u64) -> Vec<u64> {
         let mut all = self.all_masked();
         all.retain(|(at, _)| *at > from + ROUNDING);
@@ -108,7 +110,7 @@ impl Stretch {
         starts.map(|(at, _)| at - from).collect()
     }
 
-    /// What is off for most of it.
+    /// Returns what is off for most of it.
     pub fn off(&self, from: u64) -> Off {
         let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
         let mut sums = [0; 5];
@@ -143,7 +145,7 @@ impl Stretch {
     }
 }
 
-/// The stretches of a period, in order, up to a position.
+/// Returns the stretches of a period, in order, up to a position.
 pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> {
     let mut found = Vec::new();
     let mut now: Option<Stretch> = None;
@@ -209,10 +211,11 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
     found
 }
 
-/// A stretch that a switch of threads ends, or the way back to user space: who is ready where the
-/// scheduler is called, before it switches interrupts off, gets the CPU by that very switch; and who
-/// is ready where the kernel switches them off to look whether the scheduler is to be called has it
-/// called. Who comes later waits until they are on again.
+/// Splits a stretch that ends with a switch of threads or with the way back to user space. A thread
+/// that is ready where the scheduler is called, before it switches interrupts off, gets the CPU by
+/// that very switch. A thread that is ready where the kernel switches them off to look whether the
+/// scheduler is to be called has it called. A thread that comes later waits until they are on
+/// again.
 pub fn before_last_look(run: Stretch, period: &Period, scheduler: Option<Func>) -> Vec<Stretch> {
     if run.within.is_some() {
         return vec![run];
@@ -233,7 +236,7 @@ pub fn before_last_look(run: Stretch, period: &Period, scheduler: Option<Func>) 
     }
 }
 
-/// Where the scheduler switches interrupts off that ends a stretch, if it began within it.
+/// Returns where the scheduler that ends a stretch switches interrupts off, if it began within it.
 fn called(run: &Stretch, period: &Period, scheduler: Func) -> Option<u64> {
     let called = |(masked, _): &(u64, u64)| {
         let before = period.ran.partition_point(|(at, _)| at <= masked);
@@ -245,8 +248,8 @@ fn called(run: &Stretch, period: &Period, scheduler: Func) -> Option<u64> {
     Some(*at)
 }
 
-/// An interrupt that goes over into the scheduler has it look for a thread: who is ready by then
-/// gets the CPU.
+/// Splits a stretch at an interrupt that goes over into the scheduler. That makes the scheduler
+/// look for a thread: a thread that is ready by then gets the CPU.
 pub fn apart(run: Stretch, period: &Period) -> Vec<Stretch> {
     // Who is to go before the one that waits gets the CPU before it.
     let goes_on = |(_, state): &(u64, u8)| state & AHEAD == 0;
@@ -316,7 +319,8 @@ fn open(found: &mut Vec<Stretch>, change: &Change, changes: &[Change], until: u6
 mod tests {
     use super::*;
 
-    /// One that interrupts are off in first, then preemption with what else, for so long each.
+    /// Creates a stretch in which interrupts are off first, then preemption with something else,
+    /// each for a given time.
     fn stretch(second: u8, lengths: [u64; 2]) -> Stretch {
         let to = 100 + lengths[0] + lengths[1];
         let end = Change {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a switch of threads costs by the thread that is switched away from: its class, and what it
-//! holds, as it is bound to its CPU or reads under RCU.
+//! The cost of a switch by the thread that is switched away from: its class, and its holds, as it
+//! is bound to its CPU or reads under RCU.
 
 use super::timeline::{AFTER_TICK, Change, PINNED, Period, READER, REAL_TIME, TICKED};
 use crate::names::{Func, Names};
 
-/// Who switches.
+/// The function that switches.
 pub const SCHEDULER: &str = "__schedule";
-/// What the scheduler does to the thread that it switches away from.
+/// The scheduler's functions for the thread from which it switches away.
 pub const TO_READERS: &str = "rcu_note_context_switch";
 pub const TO_PINNED: &str = "__do_set_cpus_allowed";
 pub const TO_ALL: [&str; 2] = ["put_prev_task_fair", "put_prev_task_rt"];
 
-/// How long the scheduler was at each.
+/// Time of the scheduler in each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Extra {
     reader: u64,
@@ -20,14 +20,14 @@ struct Extra {
     put: Option<u64>,
 }
 
-/// How long it is at each, by class and by what the thread holds.
+/// Times of the scheduler in each, by class and by the thread's holds.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
     reader: [Vec<u64>; 2],
-    /// By class.
+    /// Times by class.
     pinned: [Vec<u64>; 2],
     put: [Vec<u64>; 2],
-    /// Right behind a tick.
+    /// Times right after a tick, by class.
     ticked: [Vec<u64>; 2],
 }
 
@@ -53,14 +53,14 @@ impl Extras {
         }
     }
 
-    /// All have been learnt.
+    /// Sorts all times, once they have been learnt.
     pub fn sort(&mut self) {
         let all = self.reader.iter_mut().chain(&mut self.pinned);
         let all = all.chain(&mut self.put).chain(&mut self.ticked);
         all.for_each(|lengths| lengths.sort_unstable());
     }
 
-    /// What is typical of a thread of which this is so.
+    /// Returns the typical time for a thread with these holds.
     pub fn typical(&self, held: u8) -> u64 {
         self.each(held).into_iter().map(|(_, time)| time).sum()
     }
@@ -92,7 +92,7 @@ impl Extras {
     }
 }
 
-/// What the first switch from a position on took for all of it.
+/// Returns the time that the first switch from a position on took for all of it.
 pub fn extra(period: &Period, from: u64, names: &Names) -> u64 {
     let first = switches(period, from, names).into_iter().next();
     first.map_or(0, |(_, extra)| {
@@ -100,7 +100,7 @@ pub fn extra(period: &Period, from: u64, names: &Names) -> u64 {
     })
 }
 
-/// The switches from a position on: where each begins, and what it took.
+/// Returns the switches from a position on: the start of each, and its times.
 fn switches(period: &Period, from: u64, names: &Names) -> Vec<(u64, Extra)> {
     let (Some(scheduler), Some(notes)) = (names.known(SCHEDULER), names.known(TO_READERS)) else {
         return Vec::new();
@@ -142,7 +142,7 @@ fn switches(period: &Period, from: u64, names: &Names) -> Vec<(u64, Extra)> {
     found
 }
 
-/// Whether what comes behind this was called by the scheduler itself.
+/// Returns true if the scheduler itself called the code that comes after this.
 fn is_called(before: &[(u64, Func)], scheduler: Func, names: &Names) -> bool {
     let mut before = before.iter().rev();
     let caller = before.find(|(_, func)| !names.name(*func).kind.is_helper());

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of the time is later than what.
+//! The share of the time in which arrivals are later than a value.
 
 use std::collections::BTreeMap;
 
 use super::path::{Paths, State};
 
-/// Time in which an arrival would be late by what is off, from `most` down to `least`, one
-/// nanosecond less each nanosecond; then the path follows.
+/// Time in which what is off would delay an arrival, from `most` down to `least`, one nanosecond
+/// less each nanosecond. Then the path follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slope {
-    /// At its begin.
+    /// The delay at its start.
     pub most: u64,
-    /// At its end.
+    /// The delay at its end.
     pub least: u64,
 }
 
-/// All that was measured of one state.
+/// The measurements of one state.
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// Where slopes begin, and end.
+    /// Starts and ends of slopes.
     most: Sums,
     least: Sums,
-    /// Time in which nothing is off, by what comes on top of the path.
+    /// Time in which nothing is off, by the extra that comes on top of the path.
     flat: BTreeMap<u64, u64>,
     /// The paths, each as likely as the others.
     paths: Vec<u64>,
@@ -49,7 +49,7 @@ impl Sums {
             .collect();
     }
 
-    /// The sum of what is above `x`, over all values.
+    /// Returns the sum, over all values, of the part above `x`.
     fn above(&self, x: i64) -> f64 {
         let below = self.values.partition_point(|value| *value as i64 <= x);
         let above = self.values.len() - below;
@@ -58,16 +58,16 @@ impl Sums {
     }
 }
 
-/// How much of the time is later than what, over all arrivals.
+/// The share of the time in which arrivals are later than a value, over all arrivals.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
     parts: BTreeMap<State, Part>,
-    /// All of the time.
+    /// The whole time.
     pub time: u64,
 }
 
 impl Tail {
-    /// A slope of a state.
+    /// Adds a slope of a state.
     pub fn slope(&mut self, state: State, slope: Slope) {
         let part = self.parts.entry(state).or_default();
         part.most.values.push(slope.most);
@@ -75,14 +75,14 @@ impl Tail {
         self.time += slope.most - slope.least;
     }
 
-    /// So much time of a state in which nothing is off, but `besides` comes on top of the path.
+    /// Adds time of a state in which nothing is off, but `besides` comes on top of the path.
     pub fn flat(&mut self, state: State, besides: u64, time: u64) {
         let part = self.parts.entry(state).or_default();
         *part.flat.entry(besides).or_default() += time;
         self.time += time;
     }
 
-    /// All are known.
+    /// Sorts, once all are known.
     pub fn sort(&mut self, paths: &Paths) {
         for (state, part) in &mut self.parts {
             part.most.sort();
@@ -91,7 +91,7 @@ impl Tail {
         }
     }
 
-    /// The time in which something is off behind which no sample's path is known.
+    /// Returns the time in which something is off and after which no sample's path is known.
     pub fn unlearnt(&self) -> u64 {
         let parts = self.parts.values().filter(|part| part.paths.is_empty());
         let of = |part: &Part| {
@@ -101,7 +101,7 @@ impl Tail {
         parts.map(of).sum()
     }
 
-    /// The share of the time in which an arrival is later than `x`.
+    /// Returns the share of the time in which an arrival is later than `x`.
     pub fn later(&self, x: u64) -> f64 {
         let of = |part: &Part| {
             let one = |path: &u64| {
@@ -118,7 +118,7 @@ impl Tail {
         self.parts.values().map(of).sum::<f64>() / self.time.max(1) as f64
     }
 
-    /// What is exceeded in this share of the time at most; the least such value.
+    /// Returns the least value that is exceeded in at most this share of the time.
     pub fn quantile(&self, share: f64) -> u64 {
         let (mut low, mut high) = (0, self.most());
         while low < high {
@@ -132,7 +132,7 @@ impl Tail {
         low
     }
 
-    /// The latest of all.
+    /// Returns the lateness of the latest arrival.
     pub fn most(&self) -> u64 {
         let of = |part: &Part| {
             let slopes = part.most.values.last().copied().unwrap_or(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is off, and since when: the moments at which that changes, from one sample to the next.
+//! Follows what is off, and since when: the changes from one sample to the next.
 
 use std::collections::BTreeMap;
 
@@ -12,87 +12,88 @@ pub const OPEN: u8 = 0;
 pub const IRQS: u8 = 1;
 /// Preemption is off.
 pub const PREEMPT: u8 = 2;
-/// Soft interrupts are off, or one is served; that keeps threads away as well.
+/// Soft interrupts are off, or one is served. That keeps threads away as well.
 pub const SOFTIRQ: u8 = 4;
 /// The kernel asks only here and there whether another thread is to run.
 pub const STUCK: u8 = 8;
-/// A thread has the CPU that goes before the one that waits.
+/// A thread that goes before the waiting one has the CPU.
 pub const AHEAD: u8 = 32;
-/// What keeps a thread away.
+/// All states that keep a thread away.
 pub const OFF: u8 = IRQS | PREEMPT | SOFTIRQ | STUCK | AHEAD;
 /// User space runs.
 pub const USER: u8 = 16;
 
-/// The running thread is bound to its CPU (`migrate_disable`), and was not switched away from
-/// since: the next switch has to note that.
+/// The running thread is bound to its CPU (`migrate_disable`) and was not switched away from since.
+/// The next switch has to note that.
 pub const PINNED: u8 = 1;
-/// The running thread reads under RCU, and was not switched away from since: the next switch has
-/// to queue it.
+/// The running thread reads under RCU and was not switched away from since. The next switch has to
+/// queue it.
 pub const READER: u8 = 2;
-/// The running thread is one of real time, which is put away in less time than others.
+/// The running thread is a real-time thread, which is put away in less time than others.
 pub const REAL_TIME: u8 = 4;
-/// A tick has just been carried out: what it has accounted for the running thread is not
+/// A tick has just been carried out. Time that it has accounted to the running thread is not
 /// accounted again.
 pub const AFTER_TICK: u8 = 8;
-/// For so long.
+/// Duration of [`AFTER_TICK`], in instructions.
 pub const TICKED: u64 = 6_000;
 
 /// A change of what is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where, in instructions.
+    /// Position, in instructions.
     pub at: u64,
-    /// What is off from there on.
+    /// The state from there on.
     pub state: u8,
-    /// The function that changes it; helpers do so for whoever comes next.
+    /// The function that changes it. Helpers change it for the function that comes next.
     pub by: Func,
     /// The function that runs there, helpers included.
     pub func: Func,
-    /// Whether the scheduler was called.
+    /// True if the scheduler was called.
     pub scheduled: bool,
-    /// What the next switch away from the running thread has to see to: [`PINNED`], [`READER`].
+    /// The tasks of the next switch away from the running thread: [`PINNED`], [`READER`].
     pub held: u8,
 }
 
-/// An interrupt, from its entry to where what it interrupted goes on.
+/// An interrupt, from its entry to the point where the interrupted code goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Came {
-    /// Where it came.
+    /// Position at which it came.
     pub from: u64,
-    /// Where it was over.
+    /// Position at which it was over.
     pub to: u64,
-    /// Whether it is the timer's, which comes at a moment of its own whatever runs.
+    /// True if it is the timer's, which comes at a moment of its own whatever runs.
     pub is_timer: bool,
-    /// Whether it went over into the scheduler: out of user space, or not.
+    /// Set if it went over into the scheduler: true if it came out of user space.
     pub scheduled: Option<bool>,
 }
 
-/// A point at which the kernel looks whether a thread waits, and leaves out what it would do else.
+/// A point at which the kernel looks for a waiting thread, and skips work if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Where it looks.
+    /// Position of the look.
     pub at: u64,
-    /// Up to where it leaves out what it does.
+    /// Position up to which it skips work.
     pub to: u64,
 }
 
-/// What looks: a function that goes through pages, one by one; or the rounds of soft interrupts.
+/// The code that looks: a function that goes through pages one by one, or the rounds of soft
+/// interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
-    /// Wherever it goes on: `zap_pte_range` and `copy_pte_range` in `mm/memory.c`, which compilers
-    /// make part of these.
+    /// Looks wherever it goes on: `zap_pte_range` and `copy_pte_range` in `mm/memory.c`, which
+    /// compilers make part of these.
     Pages,
-    /// Where all soft interrupts were served and some are pending again: `handle_softirqs` in
+    /// Looks where all soft interrupts were served and some are pending again: `handle_softirqs` in
     /// `kernel/softirq.c`.
     Rounds,
-    /// It serves one of them, the smaller ones first.
+    /// Serves one soft interrupt, the smaller numbers first.
     Action(u8),
 }
 
 impl Looks {
-    /// What a function is, by its name.
+    /// Returns the kind of a function, by its name.
     pub fn of(name: &str) -> Option<Self> {
-        /// In the order in which they are served; `include/linux/interrupt.h`.
+        /// Functions in the order in which they are served; `include/linux/interrupt.h`.
         const ACTIONS: [&[&str]; 10] = [
             &["tasklet_hi_action"],
             &["run_timer_softirq"],
@@ -118,47 +119,47 @@ impl Looks {
     }
 }
 
-/// Where something may have looked: it belongs to one going through.
+/// A place that may be a look. It belongs to one pass.
 #[derive(Clone, Copy, Debug)]
 struct Passed {
     at: u64,
-    /// Which going through: of pages, or of rounds, by its number.
+    /// The pass: over pages, or in rounds, by its number.
     of: (bool, u32),
     looked: bool,
 }
 
-/// All that happened from one reading of the clock to the next.
+/// The events from one reading of the clock to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Period {
     /// The step, from 0.
     pub step: u32,
     /// The number of the sample that ends it.
     pub sample: u64,
-    /// Where the clock was read for the sample before.
+    /// Position at which the clock was read for the previous sample.
     pub read: u64,
-    /// Where the first block behind the arming marker began.
+    /// Position at which the first block after the arming marker began.
     pub armed: u64,
-    /// Where the probe's thread gave up the CPU.
+    /// Position at which the probe's thread gave up the CPU.
     pub left: Option<u64>,
-    /// Where the last switch before that was over.
+    /// Position at which the last switch before that was over.
     pub switched: u64,
-    /// Where the clock was read for its own.
+    /// Position at which the clock was read for this sample.
     pub taken: u64,
-    /// Where the kernel looked whether a thread waits, in order.
+    /// The looks of the kernel for a waiting thread, in order.
     pub looks: Vec<Look>,
     /// The changes, in order.
     pub changes: Vec<Change>,
-    /// Where the CPU was put to sleep.
+    /// Positions at which the CPU was put to sleep.
     pub halts: Vec<u64>,
     /// The interrupts, in order.
     pub interrupts: Vec<Came>,
-    /// Of a program's thread, its wait, as far as it is known.
+    /// The wait of a program's thread, as far as it is known.
     pub wait: Option<Wait>,
-    /// Where the kernel's tick was carried out.
+    /// Positions at which the kernel's tick was carried out.
     pub ticks: Vec<u64>,
-    /// Which functions ran where something was off: from where on.
+    /// Functions that ran where something was off, each with the position at which it began.
     pub ran: Vec<(u64, Func)>,
-    /// Whether what was followed was not what the code proved: something was missed.
+    /// True if the followed state was not what the code proved: something was missed.
     pub mended: bool,
 }
 
@@ -168,31 +169,31 @@ pub struct Timeline {
     now: Period,
     state: u8,
     step: Option<u32>,
-    /// How many changes behind each other helpers have made, for whoever comes next.
+    /// The number of consecutive changes that helpers have made for the function that comes next.
     unnamed: usize,
-    /// Of what the running thread holds: [`PINNED`], [`REAL_TIME`].
+    /// The holds of the running thread: [`PINNED`], [`REAL_TIME`].
     holds: u8,
-    /// How often the running thread has begun to read under RCU since it was switched to.
+    /// The number of RCU reads that the running thread has begun since it was switched to.
     readers: u32,
     held: u8,
     armed: bool,
-    /// Whether the first block behind the arming marker is still to come.
+    /// True if the first block after the arming marker is still to come.
     arming: bool,
     read: Option<u64>,
     came: Option<(u64, bool)>,
     samples: u64,
     passed: Vec<Passed>,
-    /// How often pages were gone through, and rounds of soft interrupts.
+    /// The numbers of passes over pages, and of rounds of soft interrupts.
     pages: u32,
     rounds: u32,
-    /// The soft interrupt that was served last in these.
+    /// The soft interrupt that was served last in these rounds.
     action: Option<u8>,
-    /// Whether a thread has the CPU that goes before the one that waits: [`AHEAD`], or nothing.
+    /// [`AHEAD`] if a thread that goes before the waiting one has the CPU, else 0.
     ahead: u8,
 }
 
 impl Timeline {
-    /// A step begins.
+    /// Begins a step.
     pub fn step(&mut self) {
         self.step = Some(self.step.map_or(0, |step| step + 1));
         self.now = Period::default();
@@ -200,12 +201,12 @@ impl Timeline {
         self.armed = false;
     }
 
-    /// Whether anything is off.
+    /// Returns true if anything is off.
     pub fn is_off(&self) -> bool {
         self.state & OFF != 0
     }
 
-    /// What is off at a position; nothing happens where that is as it was.
+    /// Notes what is off at a position. Does nothing if that is as it was.
     pub fn note(&mut self, at: u64, state: u8, func: Func, is_helper: bool, scheduled: bool) {
         let state = state | self.ahead;
         let held = self.holds + u8::from(self.readers > 0) * READER;
@@ -231,17 +232,17 @@ impl Timeline {
         self.holds = (self.holds & !what) | (u8::from(is_held) * what);
     }
 
-    /// The running thread is bound to its CPU, or no longer.
+    /// Notes whether the running thread is bound to its CPU.
     pub fn pin(&mut self, is_pinned: bool) {
         self.hold(PINNED, is_pinned);
     }
 
-    /// The thread that runs, or is about to, is one of real time or not.
+    /// Notes whether the thread that runs, or is about to, is a real-time thread.
     pub fn class(&mut self, is_real_time: bool) {
         self.hold(REAL_TIME, is_real_time);
     }
 
-    /// The running thread begins to read under RCU, or ends.
+    /// Notes that the running thread begins to read under RCU, or ends.
     pub fn read(&mut self, begins: bool) {
         self.readers = if begins {
             self.readers + 1
@@ -250,7 +251,7 @@ impl Timeline {
         };
     }
 
-    /// A function that is no helper runs.
+    /// Notes that a function runs that is no helper.
     #[inline]
     pub fn name(&mut self, func: Func) {
         if self.unnamed > 0 {
@@ -260,7 +261,7 @@ impl Timeline {
         }
     }
 
-    /// A function runs from here on.
+    /// Notes that a function runs from here on.
     #[inline]
     pub fn ran(&mut self, at: u64, func: Func) {
         if self.state & OFF != 0 && self.now.ran.last().is_none_or(|(_, last)| *last != func) {
@@ -268,7 +269,7 @@ impl Timeline {
         }
     }
 
-    /// A function that looks whether threads wait is entered, or goes on.
+    /// Notes that a function that looks for waiting threads is entered, or goes on.
     pub fn looks(&mut self, at: u64, looks: Looks, enters: bool) {
         match looks {
             Looks::Pages => {
@@ -301,7 +302,7 @@ impl Timeline {
         }
     }
 
-    /// Each look, with the end of its going through.
+    /// Takes each look, with the end of its pass.
     fn take_looks(&mut self) -> Vec<Look> {
         let passed = std::mem::take(&mut self.passed);
         let mut ends = BTreeMap::new();
@@ -316,17 +317,17 @@ impl Timeline {
         looks.filter(|look| look.at < look.to).collect()
     }
 
-    /// What was followed was not what the code proves.
+    /// Notes that the followed state was not what the code proves.
     pub fn mend(&mut self) {
         self.now.mended = true;
     }
 
-    /// The kernel's tick is carried out.
+    /// Notes that the kernel's tick is carried out.
     pub fn tick(&mut self, at: u64) {
         self.now.ticks.push(at);
     }
 
-    /// The CPU is put to sleep.
+    /// Notes that the CPU is put to sleep.
     pub fn halt(&mut self, at: u64, func: Func) {
         self.now.halts.push(at);
         let state = self.state;
@@ -334,7 +335,7 @@ impl Timeline {
         self.note(at, state, func, false, true);
     }
 
-    /// An interrupt comes, which `func` takes: interrupts are on there, if only between two
+    /// Notes an interrupt, which `func` takes. Interrupts are on there, if only between two
     /// instructions.
     pub fn interrupt(&mut self, at: u64, func: Func) {
         self.note(at, self.state & !IRQS, func, false, false);
@@ -342,14 +343,14 @@ impl Timeline {
         self.came = Some((at, false));
     }
 
-    /// The interrupt that came is the timer's.
+    /// Notes that the interrupt that came is the timer's.
     pub fn is_timers(&mut self) {
         if let Some((_, is_timer)) = &mut self.came {
             *is_timer = true;
         }
     }
 
-    /// What was interrupted goes on, or the scheduler.
+    /// Ends the interrupt: the interrupted code goes on, or the scheduler.
     pub fn over(&mut self, to: u64, scheduled: Option<bool>) {
         if let Some((from, is_timer)) = self.came.take() {
             self.now.interrupts.push(Came {
@@ -361,7 +362,7 @@ impl Timeline {
         }
     }
 
-    /// A thread gets the CPU.
+    /// Notes that a thread gets the CPU.
     pub fn switch(&mut self, at: u64) {
         self.hold(PINNED, false);
         self.readers = 0;
@@ -371,19 +372,19 @@ impl Timeline {
         }
     }
 
-    /// The thread that was switched to goes before the one that waits, or not.
+    /// Notes whether the thread that was switched to goes before the waiting one.
     pub fn ahead(&mut self, is_ahead: bool) {
         self.ahead = u8::from(is_ahead) * AHEAD;
     }
 
-    /// A cycle of a program's thread ends at the switch at hand: it waits.
+    /// Ends a cycle of a program's thread at the switch at hand: the thread waits.
     pub fn waits(&mut self, wait: Option<Wait>) {
         self.armed = true;
         (self.now.armed, self.now.left, self.now.wait) = (self.now.read, None, wait);
     }
 
-    /// The cycle with this number begins, for which the clock was read at a position: the period
-    /// that it ends, if the wait before it was seen.
+    /// Begins the cycle with this number, for which the clock was read at a position. Returns the
+    /// period that it ends, if the wait before it was seen.
     pub fn begins(&mut self, cycle: u64, read: u64) -> Option<Period> {
         let step = self.step?;
         let is_seen = self.armed && self.now.sample == cycle;
@@ -395,18 +396,18 @@ impl Timeline {
         is_seen.then_some(Period { switched, ..ended })
     }
 
-    /// The clock is read in user space.
+    /// Notes that the clock is read in user space.
     pub fn clock(&mut self, at: u64) {
         self.read = Some(at);
     }
 
-    /// A sample is armed.
+    /// Notes that a sample is armed.
     pub fn armed(&mut self) {
         (self.armed, self.arming) = (true, true);
         self.now.left = None;
     }
 
-    /// A block begins.
+    /// Notes that a block begins.
     #[inline]
     pub fn block(&mut self, at: u64) {
         if self.arming {
@@ -415,7 +416,8 @@ impl Timeline {
         }
     }
 
-    /// A sample is taken: the period that it ends, if one before it was taken in its step.
+    /// Notes that a sample is taken. Returns the period that it ends, if one before it was taken in
+    /// its step.
     pub fn taken(&mut self, at: u64) -> Option<Period> {
         let step = self.step.filter(|_| self.armed)?;
         self.armed = false;
@@ -426,7 +428,7 @@ impl Timeline {
         (ended.sample > 0).then_some(ended)
     }
 
-    /// The period that ends with a reading of the clock; the next one ends with this sample.
+    /// Takes the period that ends with a reading of the clock. The next one ends with this sample.
     fn end(&mut self, step: u32, sample: u64, taken: u64) -> Period {
         let next = Period {
             step,
@@ -446,19 +448,19 @@ impl Timeline {
 }
 
 impl Period {
-    /// Where the CPU was put to sleep last, up to a position.
+    /// Returns the last position, up to a given one, at which the CPU was put to sleep.
     pub fn last_halt(&self, at: u64) -> Option<u64> {
         self.halts.iter().rev().find(|halt| **halt <= at).copied()
     }
 
-    /// Whether a thread has the CPU at a position that goes before the one that waits.
+    /// Returns true if a thread that goes before the waiting one has the CPU at a position.
     pub fn is_ahead(&self, at: u64) -> bool {
         let next = self.changes.partition_point(|change| change.at <= at);
         let last = self.changes[..next].last();
         last.is_some_and(|change| change.state & AHEAD != 0)
     }
 
-    /// From where to where threads have the CPU that go before the one that waits.
+    /// Returns the stretches in which threads that go before the waiting one have the CPU.
     pub fn all_ahead(&self) -> Vec<(u64, u64)> {
         let mut found: Vec<(u64, u64)> = Vec::new();
         let mut since = None;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long interrupts keep the CPU in a window, told in five ways.
+//! How long interrupts keep the CPU in a window, by five models.
 
 use punctual_model::Nanos;
 
 use crate::survey::{Delays, Interrupt};
 
-/// How interference is told, as in the paper (ECRTS 2020, section 6).
+/// The models of interference, as in the paper (ECRTS 2020, section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interference {
     /// Without interrupts.
     None,
     /// One interrupt, the longest.
     WorstSingle,
-    /// Each vector as often as its smallest distance allows, its longest each time.
+    /// Each vector as often as its smallest distance allows, with its longest interrupt each time.
     Sporadic,
     /// The most that was observed in any window of that length.
     SlidingWindow,
@@ -21,7 +21,7 @@ pub enum Interference {
 }
 
 impl Interference {
-    /// All, in their order.
+    /// All models, in their order.
     pub const ALL: [Self; 5] = [
         Self::None,
         Self::WorstSingle,
@@ -30,7 +30,7 @@ impl Interference {
         Self::SlidingWindowWorst,
     ];
 
-    /// In words.
+    /// Returns the model in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -42,18 +42,17 @@ impl Interference {
     }
 }
 
-/// What was observed of a vector.
+/// The observations of a vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vector {
-    /// Where it enters.
+    /// The entry of its interrupts.
     pub name: String,
-    /// How many there were.
+    /// The number of interrupts.
     pub count: u64,
-    /// The longest: the observed worst-case execution time, oWCET.
+    /// Length of the longest: the observed worst-case execution time, oWCET.
     pub longest: Nanos,
-    /// The smallest distance between two: the observed minimal inter-arrival time, oMIAT. Sleep
-    /// is not counted, so it can be shorter than it was, never longer. None where there was one
-    /// only.
+    /// The smallest distance between two: the observed minimal inter-arrival time, oMIAT. Sleep is
+    /// not counted, so it can be shorter than it was, never longer. `None` if there was only one.
     pub distance: Option<Nanos>,
 }
 
@@ -62,7 +61,7 @@ pub struct Vector {
 pub struct Interrupts {
     /// The vectors, the one with the longest first.
     pub vectors: Vec<Vector>,
-    /// Those of each run, in the order of time, with the numbers of the vectors above.
+    /// The interrupts of each run, in the order of time, with the numbers of the vectors above.
     runs: Vec<Vec<Interrupt>>,
 }
 
@@ -114,8 +113,8 @@ impl Interrupts {
         }
     }
 
-    /// For how long interrupts keep the CPU in a window of this length, at most; none where that
-    /// has no bound.
+    /// Returns the longest time for which interrupts keep the CPU in a window of this length;
+    /// `None` if that has no bound.
     pub fn keep(&self, told: Interference, window: Nanos) -> Option<Nanos> {
         match told {
             Interference::None => Some(Nanos::ZERO),
@@ -138,7 +137,8 @@ impl Interrupts {
         }
     }
 
-    /// The most that the interrupts of any window come to, each as long as its vector's longest.
+    /// Returns the most that the interrupts of any window come to, each as long as its vector's
+    /// longest.
     fn worst(&self, run: &[Interrupt], window: Nanos) -> Nanos {
         let longest = |one: &Interrupt| self.vectors[one.vector].longest;
         let (mut most, mut sum, mut next) = (Nanos::ZERO, Nanos::ZERO, 0);
@@ -156,7 +156,7 @@ impl Interrupts {
     }
 }
 
-/// As often as the distance allows.
+/// Returns the interference of a vector's interrupts, as often as the distance allows.
 fn sporadic(vector: &Vector, window: Nanos) -> Option<Nanos> {
     let Some(distance) = vector.distance else {
         return Some(vector.longest);
@@ -168,13 +168,13 @@ fn sporadic(vector: &Vector, window: Nanos) -> Option<Nanos> {
     Some(vector.longest * i64::try_from(times).ok()?)
 }
 
-/// Whether an interrupt begins before a moment, with no sleep since the first.
+/// Returns true if an interrupt begins before a moment, with no sleep since the first.
 fn is_within(one: &Interrupt, first: &Interrupt, end: Nanos) -> bool {
     one.sleeps == first.sleeps && one.at < end
 }
 
-/// The most time that interrupts took in any window of this length. Where it is the most, the
-/// window begins with an interrupt, or ends with one.
+/// Returns the most time that interrupts took in any window of this length. The window with the
+/// most begins with an interrupt, or ends with one.
 fn busiest(run: &[Interrupt], window: Nanos) -> Nanos {
     let ended = |one: &Interrupt| one.at + one.length;
     let (mut most, mut sum, mut next) = (Nanos::ZERO, Nanos::ZERO, 0);
@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// When each comes, for how long, of which vector, after how many sleeps.
+    /// Creates interrupts, each with its moment, length, vector and number of sleeps before.
     fn delays(interrupts: &[(i64, i64, usize, u64)]) -> Delays {
         let one = |(at, length, vector, sleeps): &(i64, i64, usize, u64)| Interrupt {
             at: Nanos(*at),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against all windows, one by one.
+        /// Compares with all windows, one by one.
         #[test]
         fn the_busiest_window_is_the_busiest_of_all(
             gaps in prop::collection::vec((0..12_i64, 1..9_i64, prop::bool::ANY), 1..12),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What took the CPU from a thread that ran there, and what it was to do.
+//! Finds what took the CPU from a thread that ran there, and the work that it did.
 
 use punctual_model::Nanos;
 use punctual_model::probe::SampleSpan;
@@ -11,7 +11,7 @@ use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task};
 
 /// Functions that carry out what somebody has asked for before: they call it through a pointer.
-/// In the order of the folders and files of `kernel/`.
+/// They are listed in the order of the folders and files of `kernel/`.
 const DISPATCHERS: [&str; 13] = [
     "__handle_irq_event_percpu",
     "irq_work_single",
@@ -28,10 +28,10 @@ const DISPATCHERS: [&str; 13] = [
     "process_one_work",
 ];
 
-/// The same, called by its name.
+/// A function of the same kind that is called by its name.
 const BY_NAME: &str = "sched_ttwu_pending";
 
-/// What took the CPU.
+/// The code that took the CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taker {
     /// An interrupt or an exception.
@@ -41,7 +41,7 @@ enum Taker {
 }
 
 impl Attribution<'_> {
-    /// What came in, in its order; empty where the sample is no gap.
+    /// Returns what came in, in order; empty if the sample is no gap.
     pub(super) fn arrivals(&self) -> Vec<Arrival> {
         if self.about.span != SampleSpan::Gap {
             return Vec::new();
@@ -69,7 +69,7 @@ impl Attribution<'_> {
         found.into_iter().map(timed).collect()
     }
 
-    /// The innermost interrupt or exception, or else the thread, where that is another one.
+    /// Returns the innermost interrupt or exception, or else the thread, if that is another one.
     fn taker_in(&self, span: &Span) -> Option<Taker> {
         let entry = self
             .walk
@@ -100,7 +100,7 @@ impl Attribution<'_> {
         }
     }
 
-    /// The innermost of what was asked for before, up to the entry.
+    /// Notes the innermost work that was asked for before, up to the entry.
     fn note_what_it_did(&self, span: &Span, taker: Taker, did: &mut Vec<String>) {
         let inside = |number: &Number| Taker::Entry(*number) != taker;
         let mut chain = self.walk.chain(span.top).take_while(inside);

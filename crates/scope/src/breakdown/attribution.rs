@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known while a sample is broken down.
+//! The state of a breakdown.
 
 use std::collections::HashMap;
 
@@ -15,50 +15,50 @@ use crate::names::{CodeKind, Name};
 use crate::walk::{Number, Span, Switch, Task, Walk};
 use punctual_model::probe::SampleSpan;
 
-/// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
-/// it is programmed in are coarser than a nanosecond.
+/// The longest delay of a timer for which an idle CPU waits: the clocks in which it is programmed
+/// are coarser than a nanosecond.
 pub(super) const GRAIN: Nanos = Nanos(100);
 
-/// Two readings of the clock lie as far apart as instructions ran between them, but for
-/// rounding: of each, and of the guest's own idea of its counter's rate.
+/// The tolerance between two readings of the clock and the instructions between them: for rounding
+/// of each, and of the guest's own idea of its counter's rate.
 const ROUNDING: Nanos = Nanos(3);
 const SHARE: i64 = 500_000;
 
-/// Most of a part is this share of it.
+/// The share of a part that counts as most of it.
 pub(super) const MOST: f64 = 0.8;
 
 pub(super) struct Attribution<'a> {
     pub(super) walk: &'a Walk,
     pub(super) names: &'a [Name],
     pub(super) about: SampleContext,
-    /// Where it was taken.
+    /// Position at which it was taken.
     pub(super) end: u64,
-    /// Where it was due, or the CPU woke up thereafter.
+    /// Position at which it was due, or at which the CPU woke up thereafter.
     pub(super) begin: u64,
-    /// Whether it is the latter.
+    /// True if it is the latter.
     pub(super) slept: bool,
-    /// From where to where which spans lie.
+    /// The range of its spans.
     pub(super) spans: std::ops::Range<usize>,
     pub(super) task: Task,
-    /// The stages, each with where it ends.
+    /// The stages, each with its end.
     pub(super) milestones: Vec<Milestone>,
     /// The frames that made the sample.
     pub(super) legs: Vec<Leg>,
     /// The interrupts that CPUs sent one another.
     pub(super) sent: Vec<Sent>,
-    /// Where CPUs spun for one another.
+    /// The spins of CPUs for one another.
     pub(super) spun: Vec<Spun>,
-    /// When a cycle's thread did not have a CPU.
+    /// The stretches in which a cycle's thread did not have a CPU.
     pub(super) absences: Vec<Absence>,
     pub(super) switched: bool,
     pub(super) woken: bool,
     pub(super) threads: HashMap<Task, String>,
 }
 
-/// Where a sample begins.
+/// The start of a sample.
 struct Begin {
     at: u64,
-    /// The CPU slept up to there.
+    /// True if the CPU slept up to there.
     slept: bool,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Attribution<'a> {
         Ok(attribution)
     }
 
-    /// The thread that takes the sample.
+    /// Returns the thread that takes the sample.
     fn taker(&self) -> Task {
         if let Some([begun, _]) = self.about.cycle {
             let begins = |switch: &&Switch| switch.at >= begun;
@@ -110,7 +110,7 @@ impl<'a> Attribution<'a> {
         switch.map_or_else(|| self.walk.first(self.walk.cpu), |switch| switch.task)
     }
 
-    /// The thread with which the sample began.
+    /// Returns the thread with which the sample began.
     pub(super) fn beginner(&self) -> Task {
         let first = self.walk.spans.get(self.spans.start);
         first.map_or_else(|| self.walk.first(self.walk.cpu), |span| span.task)
@@ -154,7 +154,7 @@ impl<'a> Attribution<'a> {
     }
 }
 
-/// Where it was due, or the CPU woke up thereafter.
+/// Returns where it was due, or where the CPU woke up thereafter.
 fn due(walk: &Walk, about: SampleContext, end: u64) -> Begin {
     let due = end.saturating_sub(about.clock.instructions(about.late));
     if walk.in_turn {
@@ -177,7 +177,7 @@ fn due(walk: &Walk, about: SampleContext, end: u64) -> Begin {
     }
 }
 
-/// The reading of the clock with which it began.
+/// Returns the reading of the clock with which it began.
 fn read(walk: &Walk, about: SampleContext, end: u64) -> Result<Begin, Unexplained> {
     let distance = |at: &u64| (about.clock.time(end - at) - about.late).0.abs();
     let readings = walk.clocks.iter().map(|clock| clock.at);
@@ -188,7 +188,7 @@ fn read(walk: &Walk, about: SampleContext, end: u64) -> Result<Begin, Unexplaine
     Ok(Begin { at, slept: false })
 }
 
-/// The first span that ends behind a position.
+/// Returns the index of the first span that ends after a position.
 fn spans_after(walk: &Walk, position: u64) -> usize {
     walk.spans.partition_point(|span| end_of(span) <= position)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps the sample from going on.
+//! Finds what keeps the sample from going on.
 
 use super::attribution::{Attribution, GRAIN};
 use super::part::{Cause, PathStage};
@@ -47,10 +47,10 @@ impl Attribution<'_> {
         }
     }
 
-    /// Whether the interrupt that began it was due. Where interrupts are open it comes at once
-    /// then: what runs longer before it runs before its timer was set. So RT's `ktimers` sets
-    /// no timer while it has to wait in the middle of its work. Where CPUs take turns it is not
-    /// told.
+    /// Returns true if the interrupt that began it was due. Where interrupts are open, it comes at
+    /// once then: code that runs longer before it runs before its timer was set. For example, RT's
+    /// `ktimers` sets no timer while it has to wait in the middle of its work. Where CPUs take
+    /// turns, this cannot be determined.
     fn is_pending(&self, span: &Span) -> bool {
         let interrupt = self.milestones.first().filter(|_| !self.walk.in_turn);
         interrupt.is_none_or(|interrupt| {
@@ -59,7 +59,7 @@ impl Attribution<'_> {
         })
     }
 
-    /// What ran before the timer was set.
+    /// Returns what ran before the timer was set.
     fn cause_before(&self, span: &Span) -> (Cause, Option<Number>) {
         match self.context(span) {
             CodeKind::Interrupt => (Cause::HardIrq, None),
@@ -77,9 +77,9 @@ impl Attribution<'_> {
         }
     }
 
-    /// What the end of a switch has called, to clean up after the thread that had the CPU: the
-    /// memory of a dead process, say, goes with the last thread that is switched from it. Where
-    /// that is preempted, the scheduler is at work again.
+    /// Returns the function that the end of a switch has called to clean up after the thread that
+    /// had the CPU: the memory of a dead process, say, goes with the last thread that is switched
+    /// from it. Where that is preempted, the scheduler is at work again.
     fn clean_up(&self, span: &Span) -> Option<Number> {
         let chain = self.walk.chain(span.top);
         let in_it = |number: &Number| !self.is(*number, CodeKind::Scheduler);
@@ -93,7 +93,7 @@ impl Attribution<'_> {
         None
     }
 
-    /// What the threads that take part do themselves is the way.
+    /// Returns the cause during a call. The own work of the threads that take part is the way.
     fn cause_of_call(&self, span: &Span) -> (Cause, Option<Number>) {
         match self.context(span) {
             CodeKind::Interrupt => (Cause::HardIrq, None),
@@ -105,7 +105,8 @@ impl Attribution<'_> {
         }
     }
 
-    /// The card's own interrupt is the way, and so is what was asked for there.
+    /// Returns the cause at a card. The card's own interrupt is the way, and so is the work that
+    /// was asked for there.
     fn cause_at_card(&self, span: &Span) -> (Cause, Option<Number>) {
         match self.context(span) {
             CodeKind::Interrupt | CodeKind::Softirq if self.is_of_card(span.top) => {
@@ -115,8 +116,8 @@ impl Attribution<'_> {
         }
     }
 
-    /// Whether the CPU works for the thread with which the sample began, or that takes it;
-    /// or that is on a frame's way.
+    /// Returns true if the CPU works for the thread with which the sample began, for the one that
+    /// takes it, or for one that is on a frame's way.
     fn takes_part(&self, span: &Span) -> bool {
         let ends = [self.task, self.beginner()];
         ends.contains(&span.task) || self.is_on_the_wire(span.task)
@@ -150,8 +151,8 @@ impl Attribution<'_> {
         }
     }
 
-    /// In what the CPU is: the innermost that is an interrupt, an exception, a soft
-    /// interrupt or the scheduler. On RT a soft interrupt is a thread's work like any other.
+    /// Returns the context of the CPU: the innermost interrupt, exception, soft interrupt or
+    /// scheduler. On RT, a soft interrupt is a thread's work like any other.
     pub(super) fn context(&self, span: &Span) -> CodeKind {
         let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
         let contexts = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of a sample before it is broken down, and why it may not be.
+//! The known facts of a sample before it is broken down, and the reasons why it may not be.
 
 use punctual_model::Nanos;
 use punctual_model::probe::SampleSpan;
@@ -7,33 +7,33 @@ use punctual_model::probe::SampleSpan;
 use crate::guest_clock::GuestClock;
 use crate::preemptibility::Preemptibility;
 
-/// What is known of the sample and its subject.
+/// The known facts of the sample and its subject.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleContext {
-    /// Instructions and time.
+    /// Converts between instructions and time.
     pub clock: GuestClock,
-    /// From when to when it is.
+    /// The span that is broken down.
     pub span: SampleSpan,
-    /// How late it was, or how long.
+    /// Lateness of the sample, or length of the span.
     pub late: Nanos,
-    /// How long before the clock was read it ended: where other stages follow.
+    /// Time from its end to the reading of the clock, where other stages follow.
     pub ends_before: Nanos,
-    /// How far its kernel can be preempted.
+    /// The preemptibility of its kernel.
     pub preemption: Preemptibility,
-    /// Where a cycle begins and ends in the walk.
+    /// Start and end of a cycle in the walk.
     pub cycle: Option<[u64; 2]>,
 }
 
-/// Why there is no breakdown.
+/// The reason why there is no breakdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unexplained {
-    /// Nothing was read in the window.
+    /// The clock was not read in the window.
     #[error("the clock was not read in the window")]
     NoClock,
-    /// It was early.
+    /// The sample was early.
     #[error("the sample is not late: there is nothing to explain")]
     NotLate,
-    /// The window is another sample's, or its begin was not watched.
+    /// The window is another sample's, or its start was not watched.
     #[error("no reading of the clock in the window is so long before the last one")]
     NoBegin,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A cycle of a program: the way to it, and what its thread does until it waits again.
+//! A cycle of a program: the way to it, and the work of its thread until it waits again.
 
 use super::attribution::{Attribution, MOST};
 use super::part::{Cause, FunctionTime, PathStage};
@@ -9,28 +9,28 @@ use punctual_model::Nanos;
 use crate::names::{CodeKind, function, has_line};
 use crate::walk::{Number, Span, Switch};
 
-/// How many lines are listed within a part.
+/// The number of lines that are listed within a part.
 const LISTED: usize = 6;
 
-/// What the functions of system calls are called.
+/// The prefixes of the names of system calls' functions.
 const CALLS: [&str; 3] = ["__x64_sys_", "__ia32_sys_", "__arm64_sys_"];
 
 /// A stretch of a cycle in which its thread did not have a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Absence {
-    /// Where it lost it.
+    /// Position at which it lost its CPU.
     from: u64,
-    /// Where it got one again.
+    /// Position at which it got one again.
     to: u64,
-    /// Up to where it slept, and the kernel's function that woke it; none where it could have
-    /// run.
+    /// Position up to which it slept, and the kernel's function that woke it; `None` if it could
+    /// have run.
     slept: Option<(u64, Number)>,
-    /// What it did when it lost it.
+    /// The function in which it lost its CPU.
     site: Option<Number>,
 }
 
 impl Attribution<'_> {
-    /// The stages of a cycle.
+    /// Finds the stages of a cycle.
     pub(super) fn find_cycle(&mut self) {
         let Some([begun, end]) = self.about.cycle else {
             return;
@@ -82,7 +82,7 @@ impl Attribution<'_> {
         found
     }
 
-    /// What keeps a cycle from its end.
+    /// Returns what keeps a cycle from its end.
     pub(super) fn cause_in_cycle(&self, span: &Span) -> (Cause, Option<Number>) {
         let from = span.from.max(self.begin);
         let within = |one: &&Absence| one.from <= from && from < one.to;
@@ -104,7 +104,7 @@ impl Attribution<'_> {
         }
     }
 
-    /// Who woke the thread where it slept within its cycle, in sentences.
+    /// Tells, in sentences, who woke the thread where it slept within its cycle.
     pub(super) fn absence_notes(&self) -> Vec<String> {
         let told = self.absences.iter().filter_map(|absence| {
             let (until, by) = absence.slept?;
@@ -123,7 +123,7 @@ impl Attribution<'_> {
         told.collect()
     }
 
-    /// Whether a part is a program's, most of it.
+    /// Returns true if most of a part is a program's.
     pub(super) fn is_of_program(&self, piece: &Piece) -> bool {
         let spans = self.walk.spans[piece.spans.clone()].iter();
         let (user, all) = spans.fold((0, 0), |(user, all), span| {
@@ -133,7 +133,7 @@ impl Attribution<'_> {
         self.about.cycle.is_some() && user * 2 > all
     }
 
-    /// The system call in which a function runs, by its own function, or the entry.
+    /// Returns the system call in which a function runs, by its own function, or the entry.
     fn call_in(&self, top: Number) -> Option<Number> {
         let is_call = |number: &Number| {
             let text = self.text(*number);
@@ -143,7 +143,7 @@ impl Attribution<'_> {
         call.or_else(|| self.entry_in(top))
     }
 
-    /// What a part's site is called: the system call that was seen of it, or the entry.
+    /// Returns the name of a part's site: the system call that was seen of it, or the entry.
     pub(super) fn call(&self, piece: &Piece, site: Number) -> &str {
         let spans = self.walk.spans[piece.spans.clone()].iter();
         let mut calls = spans.filter_map(|span| self.call_in(span.top));
@@ -153,14 +153,14 @@ impl Attribution<'_> {
         plain.unwrap_or(name)
     }
 
-    /// Where the CPU came into the kernel by itself, the innermost.
+    /// Returns the innermost place where the CPU came into the kernel by itself.
     fn entry_in(&self, top: Number) -> Option<Number> {
         let mut chain = self.walk.chain(top);
         chain.find(|number| self.kind(*number).is_entry())
     }
 
-    /// The line of the program that a function of the kernel was called from, or that was
-    /// interrupted by it; without a line, its function.
+    /// Returns the line of the program that called a function of the kernel, or that it
+    /// interrupted; without a line, its function.
     pub(super) fn line_of(&self, function: Number) -> Option<&str> {
         let is_user = |number: &Number| self.kind(*number) == CodeKind::User;
         let mut users = self
@@ -175,15 +175,15 @@ impl Attribution<'_> {
         users.find(|text| has_line(text)).or(Some(first))
     }
 
-    /// The same of what ran so long after the sample began.
+    /// The same for what ran at a time after the sample began.
     pub(super) fn line_at(&self, after: Nanos) -> Option<&str> {
         let spans = &self.walk.spans[self.spans.clone()];
         let next = spans.partition_point(|span| self.at(span.from) <= after);
         self.line_of(spans.get(next.checked_sub(1)?)?.top)
     }
 
-    /// The line, or else the function, of the program that filled most of a part, and those that
-    /// took most of it.
+    /// Returns the line, or else the function, of the program that filled most of a part, and the
+    /// lines or functions that took most of it.
     pub(super) fn lines(&self, piece: &Piece) -> (Option<FunctionTime>, Vec<FunctionTime>) {
         let mut lines: Vec<(String, u64, u32)> = Vec::new();
         let mut functions: Vec<(String, u64, u32)> = Vec::new();

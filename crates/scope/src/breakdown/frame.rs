@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way of a frame: from the call that sends it, over the card, to the thread that it wakes.
 //!
-//! It is found backwards. The functions within which the thread was woken say who served the
-//! card; what had it served is the card's interrupt; before that a thread sent the frame.
+//! It is found backwards. The functions within which the thread was woken show who served the card.
+//! The card's interrupt had it served. Before that, a thread sent the frame.
 
 use super::attribution::Attribution;
 use super::part::PathStage;
 use super::stages::Milestone;
 use crate::walk::{Number, Switch, Task, Wake};
 
-/// A frame is given to the queueing discipline.
+/// Functions at which a frame is given to the queueing discipline.
 const QUEUE: [&str; 1] = ["__dev_queue_xmit"];
-/// It is given to the driver.
+/// Functions at which a frame is given to the driver.
 const DRIVER: [&str; 1] = ["dev_hard_start_xmit"];
-/// The driver asks to have its card served.
+/// Functions by which the driver asks to have its card served.
 const ASK: [&str; 2] = ["__napi_schedule", "__napi_schedule_irqoff"];
-/// The card is served: by the soft interrupt, by a thread, or by whoever waits.
+/// Functions that serve the card: the soft interrupt's, a thread's, or those of whoever waits.
 const SERVE: [&str; 3] = ["net_rx_action", "__napi_poll", "napi_poll"];
-/// A frame leaves the driver for the protocols and their sockets.
+/// Functions at which a frame leaves the driver for the protocols and their sockets.
 const TAKE: [&str; 4] = [
     "netif_receive_skb",
     "netif_receive_skb_list_internal",
@@ -28,40 +28,41 @@ const TAKE: [&str; 4] = [
 /// The way of one frame.
 #[derive(Clone, Debug)]
 pub(super) struct Leg {
-    /// The thread that sent it, or in which the kernel did.
+    /// The thread that sent it, or in which the kernel sent it.
     pub(super) sender: Task,
-    /// The function that gave it to the queueing discipline; where it did, and where that gave
-    /// it to the driver.
+    /// The function that gave it to the queueing discipline; the position of that; and the position
+    /// at which the discipline gave it to the driver.
     queue: Number,
     pub(super) queued: u64,
     driven: u64,
-    /// The card's interrupt; none where the card was served already.
+    /// The card's interrupt; `None` if the card was served already.
     interrupt: Option<Number>,
-    /// The thread that the interrupt woke to serve the card, if one does: who woke it, and where
-    /// it got the CPU.
+    /// The thread that the interrupt woke to serve the card, if there is one: the position of the
+    /// wake-up, and the switch to it.
     thread: Option<(u64, Switch)>,
-    /// The function that serves the card, and from where on.
+    /// The function that serves the card, and the position from which on it does.
     serve: Number,
     served: u64,
-    /// Where the frame left the driver.
+    /// Position at which the frame left the driver.
     taken: u64,
-    /// Where the thread was woken that waited for it, or the kernel's answer was on its way.
+    /// Position at which the waiting thread was woken, or at which the kernel's answer was on its
+    /// way.
     came: u64,
 }
 
-/// Where a frame came to.
+/// The arrival of a frame.
 #[derive(Clone, Copy)]
 struct Came {
-    /// The function that woke a thread for it, or answers it.
+    /// The function that woke a thread for it, or that answers it.
     by: Number,
     at: u64,
-    /// The thread; none where the kernel answers.
+    /// The thread; `None` if the kernel answers.
     to: Option<Task>,
 }
 
 impl Attribution<'_> {
-    /// The frames that made the sample, the first first: an answer is another one. None where it
-    /// is no frame that woke the thread, or where CPUs take turns.
+    /// Returns the frames that made the sample, in order: an answer is another one. Empty if no
+    /// frame woke the thread, or if CPUs take turns.
     pub(super) fn legs(&self) -> Vec<Leg> {
         let mut legs = Vec::new();
         let mut next = self.woken(self.task, self.end);
@@ -79,7 +80,7 @@ impl Attribution<'_> {
         legs
     }
 
-    /// What woke a thread, the last time before a position.
+    /// Returns what woke a thread, the last time before a position.
     fn woken(&self, task: Task, before: u64) -> Option<Came> {
         let switched = self.switch_to(task, before);
         let switched = switched.filter(|_| !self.walk.in_turn)?;
@@ -91,7 +92,7 @@ impl Attribution<'_> {
         })
     }
 
-    /// The way of a frame that came.
+    /// Returns the way of a frame that came.
     fn leg(&self, came: Came) -> Option<Leg> {
         let taken = self.begin_of(self.outermost(came.by, &TAKE)?)?;
         let serve = self.outermost(came.by, &SERVE)?;
@@ -126,9 +127,9 @@ impl Attribution<'_> {
         })
     }
 
-    /// Where the frame that came was given to the driver: by the thread with which the sample
-    /// began. If it is that which waited, for an answer, by the last other thread that a frame
-    /// reached; where there is none, the kernel answered.
+    /// Returns where the frame that came was given to the driver. The thread with which the sample
+    /// began gave it. If that thread itself waited for an answer, the last other thread that a
+    /// frame reached gave it; if there is none, the kernel answered.
     fn sent(&self, to: Option<Task>, before: u64) -> Option<Number> {
         let beginner = self.beginner();
         let task = |number: Number| self.walk.activation(number).task;
@@ -150,12 +151,13 @@ impl Attribution<'_> {
         other.or_else(|| answers.pop())
     }
 
-    /// Whether the kernel sends what a function is about because a frame came.
+    /// Returns true if the kernel sends a function's frame because another frame came.
     fn is_answer(&self, function: Number) -> bool {
         self.outermost(function, &TAKE).is_some()
     }
 
-    /// Where it is no interrupt that asked, but a thread that an interrupt woke.
+    /// Returns the thread that asked, and its wake-up, if an interrupt woke a thread and did not
+    /// ask itself.
     fn thread_that_asked(&self, ask: Number) -> Option<(&Wake, Switch)> {
         let asked = self
             .begin_of(ask)
@@ -165,13 +167,13 @@ impl Attribution<'_> {
         Some((self.wake_of(thread, switched.at)?, switched))
     }
 
-    /// The outermost of such functions within which a function runs.
+    /// Returns the outermost of such functions within which a function runs.
     fn outermost(&self, function: Number, names: &[&str]) -> Option<Number> {
         let chain = self.walk.chain(function);
         chain.filter(|number| self.is_one_of(*number, names)).last()
     }
 
-    /// All such functions that were entered within the sample and before a position.
+    /// Returns all such functions that were entered within the sample and before a position.
     fn all<'a>(
         &'a self,
         names: &'a [&str],
@@ -184,19 +186,19 @@ impl Attribution<'_> {
         (0..self.walk.activations.len() as Number).filter(ours)
     }
 
-    /// Where a function was entered, if it was within the sample.
+    /// Returns where a function was entered, if that was within the sample.
     fn begin_of(&self, function: Number) -> Option<u64> {
         let begin = self.walk.activation(function).begin;
         begin.filter(|at| *at >= self.begin)
     }
 
-    /// Without what a compiler adds to a name.
+    /// Returns true if a function has one of these names, without what a compiler adds to a name.
     fn is_one_of(&self, function: Number, names: &[&str]) -> bool {
         let name = self.text(function).split('.').next();
         name.is_some_and(|name| names.contains(&name))
     }
 
-    /// The stages of a frame, up to where the thread is woken.
+    /// Returns the stages of a frame, up to where the thread is woken.
     pub(super) fn stages_of(&self, leg: &Leg) -> Vec<Milestone> {
         let interrupted = leg.interrupt.and_then(|number| self.begin_of(number));
         let mut stages = vec![
@@ -218,8 +220,8 @@ impl Attribution<'_> {
         stages
     }
 
-    /// Whether a function runs within what serves a card for the sample: its interrupt itself,
-    /// or what was asked for there.
+    /// Returns true if a function runs within the code that serves a card for the sample: its
+    /// interrupt itself, or the work that was asked for there.
     pub(super) fn is_of_card(&self, function: Number) -> bool {
         let ours = |number: Number| {
             let is = |leg: &Leg| leg.interrupt == Some(number) || leg.serve == number;
@@ -230,7 +232,7 @@ impl Attribution<'_> {
         innermost.is_some_and(ours)
     }
 
-    /// Whether a thread sends a frame of the sample, or serves a card for it.
+    /// Returns true if a thread sends a frame of the sample, or serves a card for it.
     pub(super) fn is_on_the_wire(&self, task: Task) -> bool {
         let is = |leg: &Leg| leg.sender == task || self.walk.activation(leg.serve).task == task;
         self.legs.iter().any(is)

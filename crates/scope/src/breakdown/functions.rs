@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which functions took the time.
+//! Finds the functions that took the time.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,12 @@ use super::parts::Piece;
 use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task};
 
-/// How many functions are listed within a part.
+/// The number of functions that are listed within a part.
 const LISTED: usize = 4;
 
 impl Attribution<'_> {
-    /// The innermost function that filled most of a part, and what took the time in it.
+    /// Returns the innermost function that filled most of a part, and the functions in it that took
+    /// the time.
     pub(super) fn main(&self, piece: &Piece) -> (Option<FunctionTime>, Vec<FunctionTime>) {
         let mut times: HashMap<Number, u64> = HashMap::new();
         for span in &self.walk.spans[piece.spans.clone()] {
@@ -43,14 +44,16 @@ impl Attribution<'_> {
         (Some(ran), self.most(&times, Some(main), whole))
     }
 
-    /// How many instructions ran in a function and all that it called, in the whole window.
+    /// Returns the number of instructions that ran in a function and all that it called, in the
+    /// whole window.
     fn whole(&self, main: Number) -> u64 {
         let spans = self.walk.spans.iter();
         let within = spans.filter(|span| self.walk.chain(span.top).any(|number| number == main));
         within.map(|span| u64::from(span.length)).sum()
     }
 
-    /// The functions that took most of the time, by name: those called by `within` itself.
+    /// Returns the functions that took most of the time, by name: those that `within` itself
+    /// called.
     fn most(
         &self,
         times: &HashMap<Number, u64>,
@@ -80,7 +83,7 @@ impl Attribution<'_> {
         ran
     }
 
-    /// How many instructions of a span lie between due and taken.
+    /// Returns the number of a span's instructions between due and taken.
     pub(super) fn inside(&self, span: &Span) -> u64 {
         let end = end_of(span).min(self.end);
         end.saturating_sub(span.from.max(self.begin))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts that one CPU sends another: who sent them, and when they were taken.
+//! Interrupts that one CPU sends another: their senders, and the moments when they were taken.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::arch::IPIS;
 use crate::names::Name;
 use crate::walk::{Number, Walk};
 
-/// How many of those that called the sender are told.
+/// The number of the sender's callers that are reported.
 const CALLERS: usize = 8;
 
 /// An interrupt from one CPU to another.
@@ -17,18 +17,18 @@ const CALLERS: usize = 8;
 pub(super) struct Sent {
     /// The function that sent it.
     sender: Number,
-    /// Where it was taken.
+    /// The entry at which it was taken.
     pub(super) entry: Number,
-    /// From which CPU to which.
+    /// The CPU that sent it, and the one that took it.
     pub(super) from: u32,
     pub(super) to: u32,
-    /// When it had been sent.
+    /// Position at which it had been sent.
     pub(super) left: u64,
-    /// When its handler began.
+    /// Position at which its handler began.
     pub(super) taken: u64,
 }
 
-/// A function that sends such interrupts, as it ran.
+/// A run of a function that sends such interrupts.
 #[derive(Clone, Copy)]
 struct Sender {
     number: Number,
@@ -36,7 +36,7 @@ struct Sender {
     sent: u64,
 }
 
-/// All that were taken in a window, in their order. The sender of one is the last CPU that sent
+/// Returns all that were taken in a window, in order. The sender of one is the last CPU that sent
 /// its kind before, after the same CPU had taken one.
 pub(super) fn all(walk: &Walk, names: &[Name]) -> Vec<Sent> {
     if !walk.in_turn {
@@ -80,7 +80,7 @@ pub(super) fn all(walk: &Walk, names: &[Name]) -> Vec<Sent> {
     found
 }
 
-/// It is sent by the function's end, or where its CPU's turn ends within it.
+/// Finds when it was sent: by the function's end, or where its CPU's turn ends within it.
 fn sender(walk: &Walk, number: Number, begin: u64) -> Option<Sender> {
     let cpu = walk.cpu_at(begin)?;
     let end = walk.activation(number).end.unwrap_or(walk.total);
@@ -95,7 +95,7 @@ fn sender(walk: &Walk, number: Number, begin: u64) -> Option<Sender> {
 }
 
 impl Attribution<'_> {
-    /// Those that the CPUs took which went the sample's way.
+    /// Returns those taken by the CPUs that went the sample's way.
     pub(super) fn taken(&self) -> impl Iterator<Item = &Sent> {
         self.sent.iter().filter(|sent| {
             let within = self.begin <= sent.taken && sent.taken < self.end;
@@ -104,7 +104,7 @@ impl Attribution<'_> {
         })
     }
 
-    /// The same, as they are told.
+    /// The same, in the form of the breakdown.
     pub(super) fn ipis(&self) -> Vec<Ipi> {
         let ipi = |sent: &Sent| {
             let callers = self.walk.chain(sent.sender).skip(1);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a sample is broken down into.
+//! The parts into which a sample is broken down.
 
 use punctual_model::Nanos;
 use punctual_model::probe::SampleSpan;
 
-/// How far the sample has come.
+/// The stage that the sample has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathStage {
-    /// It is due; the interrupt that says so is not taken yet.
+    /// It is due, but the interrupt that says so is not taken yet.
     Interrupt,
-    /// The interrupt is handled; the thread is not woken yet.
+    /// The interrupt is handled, but the thread is not woken yet.
     Handler,
     /// Another CPU has sent an interrupt for it, which is not taken yet.
     Ipi,
-    /// The thread is ready; another one has the CPU.
+    /// The thread is ready, but another one has the CPU.
     Switch,
     /// One thread gives way to another in the kernel: it blocks, yields, or lets it go on.
     Call,
-    /// The thread is in the kernel still, and goes back.
+    /// The thread is still in the kernel, and goes back.
     Return,
     /// It is in user space, and reads the clock.
     User,
@@ -25,23 +25,23 @@ pub enum PathStage {
     Send,
     /// The queueing discipline has the frame.
     Queue,
-    /// The driver has the frame; the card's interrupt is not taken yet.
+    /// The driver has the frame, but the card's interrupt is not taken yet.
     Driver,
-    /// The card's interrupt is handled, up to where its card is served or a thread is woken that
-    /// serves it.
+    /// The card's interrupt is handled, until its card is served or a thread is woken that serves
+    /// it.
     CardIrq,
-    /// The thread that serves the card is ready; another one has the CPU.
+    /// The thread that serves the card is ready, but another one has the CPU.
     IrqThread,
     /// The card is served: the driver takes the frame from it.
     Napi,
-    /// The protocol has the frame, and its socket; the thread is not woken yet.
+    /// The protocol and its socket have the frame, but the thread is not woken yet.
     Socket,
     /// The thread has the CPU for its cycle, and does not wait again yet.
     Wait,
 }
 
 impl PathStage {
-    /// All, in their order.
+    /// All stages, in their order.
     pub const ALL: [Self; 15] = [
         Self::Interrupt,
         Self::Handler,
@@ -60,7 +60,7 @@ impl PathStage {
         Self::Wait,
     ];
 
-    /// What ends it.
+    /// Returns the name of what ends the stage.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "interrupt",
@@ -82,32 +82,32 @@ impl PathStage {
     }
 }
 
-/// What kept the sample from going on.
+/// The obstacle that kept the sample from going on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// It was not watched.
     Unseen,
     /// The CPU slept until the interrupt came.
     Idle,
-    /// Interrupts were open: the interrupt was pending.
+    /// Interrupts were open, and the interrupt was pending.
     Pending,
     /// Interrupts were masked.
     IrqsOff,
     /// An interrupt was handled.
     HardIrq,
-    /// An exception was handled: a page fault, above all.
+    /// An exception was handled, a page fault above all.
     Exception,
     /// A soft interrupt was handled.
     Softirq,
     /// Preemption was off.
     PreemptOff,
-    /// A lock was held that one may not be preempted with.
+    /// A lock was held that forbids preemption.
     Lock,
-    /// The kernel was at work for another thread, and is not preempted on this subject.
+    /// The kernel worked for another thread, and on this subject it is not preempted.
     NotPreemptible,
     /// Another thread ran.
     OtherThread,
-    /// A thread that got the CPU cleaned up after the one that had it before.
+    /// A thread that got the CPU cleaned up after the previous one.
     CleanUp,
     /// The scheduler was at work.
     Scheduler,
@@ -115,9 +115,9 @@ pub enum Cause {
     Path,
     /// Another CPU had its turn.
     OtherTurn,
-    /// It spun for what another CPU was to do.
+    /// The CPU spun for something that another CPU was to do.
     Spin,
-    /// Another CPU had its turn, for which it spun.
+    /// Another CPU had its turn, for which this one spun.
     AwaitedTurn,
     /// The program itself ran.
     Program,
@@ -125,13 +125,13 @@ pub enum Cause {
     Call,
     /// The program's thread slept within its cycle.
     Asleep,
-    /// The CPU was in user space, and the interrupt did not come: the kernel's tracer cannot
-    /// tell why.
+    /// The CPU was in user space, and the interrupt did not come. The kernel's tracer cannot tell
+    /// why.
     Outside,
 }
 
 impl Cause {
-    /// In words.
+    /// Returns the cause in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unseen => "not watched",
@@ -158,12 +158,12 @@ impl Cause {
         }
     }
 
-    /// Whether another CPU ran.
+    /// Returns true if another CPU ran.
     pub fn is_turn(self) -> bool {
         matches!(self, Self::OtherTurn | Self::AwaitedTurn)
     }
 
-    /// Whether it stood in the way, rather than being the path.
+    /// Returns true if it stood in the way, rather than being the path.
     pub fn is_in_the_way(self) -> bool {
         !matches!(
             self,
@@ -172,84 +172,83 @@ impl Cause {
     }
 }
 
-/// A function, and how long it ran.
+/// A function and its running time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTime {
     /// The function.
     pub function: String,
-    /// What called it.
+    /// The function that called it.
     pub caller: Option<String>,
-    /// How long, with all that it called, within the part.
+    /// Its time within the part, with all that it called.
     pub time: Nanos,
-    /// How long from its begin on, which may lie before the sample was due.
+    /// Its time from its start on, which may lie before the sample was due.
     pub whole: Nanos,
-    /// How often it was entered.
+    /// The number of times that it was entered.
     pub times: u32,
 }
 
 /// A part of the time between due and taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// How far the sample has come.
+    /// The stage that the sample has reached.
     pub stage: PathStage,
-    /// What kept it.
+    /// The cause that kept it.
     pub cause: Cause,
-    /// Where it begins, counted from the moment when the sample was due.
+    /// Start, counted from the moment when the sample was due.
     pub from: Nanos,
-    /// How long it is.
+    /// Length.
     pub length: Nanos,
-    /// Which function masked interrupts, switched preemption off, took the lock or cleaned up.
+    /// The function that masked interrupts, switched preemption off, took the lock or cleaned up.
     pub by: Option<String>,
-    /// On which CPU it was spent; none where there is one only.
+    /// The CPU on which it was spent; `None` where there is only one.
     pub cpu: Option<u32>,
-    /// For whom the CPU worked.
+    /// The thread for which the CPU worked.
     pub thread: String,
     /// The innermost function that filled most of it.
     pub main: Option<FunctionTime>,
-    /// What took most of the time within that.
+    /// The functions within that one that took most of the time.
     pub within: Vec<FunctionTime>,
 }
 
 /// The breakdown of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakdown {
-    /// From when to when it is.
+    /// The span that is broken down.
     pub span: SampleSpan,
-    /// How late it was, or how long.
+    /// Lateness of the sample, or length of the span.
     pub late: Nanos,
     /// The parts, without gaps.
     pub parts: Vec<Part>,
-    /// Which of them is the culprit.
+    /// Index of the part that is the culprit.
     pub culprit: Option<usize>,
-    /// The threads' functions, the outermost first, parted by `;`, and their own time.
+    /// The threads' functions, outermost first and separated by `;`, with their own time.
     pub flame: Vec<(String, Nanos)>,
-    /// Functions as they were entered and left: for a viewer.
+    /// Functions as they were entered and left, for a viewer.
     pub functions: Vec<FunctionSpan>,
-    /// Each block that ran: when, the number of its instructions, where it is, and
-    /// its function.
+    /// Blocks that ran: the time, the number of instructions, the address and the function of each.
     pub blocks: Vec<(Nanos, u32, u64, String)>,
-    /// What came in between the two readings of a gap; empty for other spans.
+    /// Arrivals between the two readings of a gap; empty for other spans.
     pub arrivals: Vec<Arrival>,
     /// The interrupts of other CPUs that stood in its way or were part of it.
     pub ipis: Vec<Ipi>,
-    /// Where it spun for another CPU.
+    /// The places where it spun for another CPU.
     pub spins: Vec<Spin>,
-    /// What is to be known about it besides.
+    /// Further notes on the sample.
     pub notes: Vec<String>,
 }
 
 /// Something that took the CPU from a thread that ran there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Where the CPU went, as `apic_timer_interrupt` or `exc_page_fault`; or the thread that
-    /// got it.
+    /// The entry to which the CPU went, such as `apic_timer_interrupt` or `exc_page_fault`; or the
+    /// thread that got it.
     pub entry: String,
-    /// What was carried out there that somebody had asked for before: timers, work, functions
-    /// for this CPU, each once, in their order.
+    /// The work that was carried out there and that somebody had asked for before: timers, work,
+    /// functions for this CPU, each once and in order.
     pub did: Vec<String>,
-    /// How long the CPU itself was at it, other CPUs' turns left out.
+    /// The time that the CPU itself spent on it, other CPUs' turns left out.
     pub own: Nanos,
-    /// Who sent the interrupt, where another CPU did: the number of that among the breakdown's.
+    /// Index in the breakdown's `ipis` of the interrupt, if another CPU sent it.
     pub ipi: Option<usize>,
 }
 
@@ -258,61 +257,61 @@ pub struct Arrival {
 pub struct Ipi {
     /// The function that sent it.
     pub sender: String,
-    /// Those that called it, the innermost first.
+    /// The functions that called it, innermost first.
     pub callers: Vec<String>,
-    /// For whom it ran.
+    /// The thread for which it ran.
     pub thread: String,
-    /// On which CPU.
+    /// The CPU that sent it.
     pub from: u32,
-    /// Where it was taken.
+    /// The entry at which it was taken.
     pub entry: String,
-    /// On which CPU.
+    /// The CPU that took it.
     pub to: u32,
-    /// When it was sent, counted from the moment when the sample was due.
+    /// The moment when it was sent, counted from the moment when the sample was due.
     pub sent: Nanos,
-    /// When it was taken.
+    /// The moment when it was taken, counted likewise.
     pub taken: Nanos,
 }
 
-/// A function from where it was entered to where it was left.
+/// A function from its entry to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionSpan {
     /// The function.
     pub function: String,
-    /// For whom it ran.
+    /// The thread for which it ran.
     pub thread: String,
-    /// When, counted from the moment when the sample was due.
+    /// Start, counted from the moment when the sample was due.
     pub from: Nanos,
-    /// How long.
+    /// Length.
     pub length: Nanos,
 }
 
-/// A CPU spun for what another one was to do: most often, to give back a lock.
+/// A CPU's spinning for something that another one was to do, most often to give back a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spin {
     /// The CPU.
     pub cpu: u32,
     /// The function that spun.
     pub function: String,
-    /// The function that called it, but for those that only take locks.
+    /// The function that called it, leaving out those that only take locks.
     pub caller: Option<String>,
-    /// When, counted from the moment when the sample was due.
+    /// Start, counted from the moment when the sample was due.
     pub from: Nanos,
-    /// How long, the turns of the others with it.
+    /// Length, including the turns of the other CPUs.
     pub length: Nanos,
-    /// What ended it, as far as that is known.
+    /// The code that ended it, as far as that is known.
     pub holder: Option<Holder>,
 }
 
-/// What another CPU did when it was waited for.
+/// The code of another CPU that was waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The CPU.
     pub cpu: u32,
     /// The function that held the lock, or ran when the waiting was over.
     pub function: String,
-    /// What called it.
+    /// The function that called it.
     pub caller: Option<String>,
-    /// Whether it gave back the very lock.
+    /// True if it gave back the very lock.
     pub certain: bool,
 }

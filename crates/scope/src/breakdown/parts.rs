@@ -11,22 +11,22 @@ use super::part::{Cause, Part, PathStage};
 use crate::names::CodeKind;
 use crate::walk::{Number, Task};
 
-/// A part on its way.
+/// A part while it is being made.
 pub(super) struct Piece {
     pub(super) stage: PathStage,
     pub(super) cause: Cause,
     pub(super) site: Option<Number>,
-    /// On which CPU.
+    /// The CPU.
     pub(super) cpu: u32,
     pub(super) task: Task,
     pub(super) from: Nanos,
     pub(super) to: Nanos,
-    /// Its spans.
+    /// The range of its spans.
     pub(super) spans: std::ops::Range<usize>,
 }
 
-/// Where preemption was possible, again and again, and the thread went on, it was not preemption
-/// that held: another thread had the CPU, and that is one piece.
+/// Merges pieces. Where preemption was possible again and again, and the thread went on, preemption
+/// was not the obstacle: another thread had the CPU, and that is one piece.
 fn together(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut together = Vec::new();
     let mut stretch: Vec<Piece> = Vec::new();
@@ -40,7 +40,7 @@ fn together(pieces: Vec<Piece>) -> Vec<Piece> {
     together
 }
 
-/// Whether a thread has the CPU in both while another one is to be switched to.
+/// Returns true if a thread has the CPU in both pieces while another one is to be switched to.
 fn goes_on(before: &Piece, piece: &Piece) -> bool {
     let waits = |piece: &Piece| {
         let held = [Cause::IrqsOff, Cause::PreemptOff, Cause::Lock];
@@ -50,7 +50,7 @@ fn goes_on(before: &Piece, piece: &Piece) -> bool {
     waits(before) && waits(piece) && before.task == piece.task
 }
 
-/// The pieces of a stretch: one, if preemption was possible for a tenth of it and more.
+/// Returns the pieces of a stretch: one, if preemption was possible for a tenth of it or more.
 fn as_one(stretch: Vec<Piece>) -> Vec<Piece> {
     let [first, .., last] = &stretch[..] else {
         return stretch;
@@ -127,8 +127,8 @@ impl Attribution<'_> {
         together(pieces)
     }
 
-    /// Where the kernel is not preempted at all, but was not preemptible for a reason of its
-    /// own most of the time, that is the reason.
+    /// Corrects the cause where the kernel is not preempted at all. If it was not preemptible for a
+    /// reason of its own most of the time, that is the cause.
     pub(super) fn mend(&self, pieces: &mut [Piece]) {
         for piece in pieces.iter_mut() {
             if piece.cause != Cause::NotPreemptible {
@@ -170,7 +170,7 @@ impl Attribution<'_> {
         }
     }
 
-    /// The function that did it itself, or had it done by a lock or the like.
+    /// Returns the function that did it itself, or that had a lock or the like do it.
     fn site(&self, piece: &Piece, site: Number) -> String {
         let helper =
             |number: &Number| !matches!(self.kind(*number), CodeKind::Lock | CodeKind::Switch);
@@ -192,7 +192,7 @@ impl Attribution<'_> {
 mod tests {
     use super::*;
 
-    /// One piece after the other, of these tasks, holds and lengths.
+    /// Creates consecutive pieces of these tasks, holds and lengths.
     fn pieces(of: &[(Task, Cause, i64)]) -> Vec<Piece> {
         let mut at = 0;
         let piece = |(number, (task, cause, length)): (usize, &(Task, Cause, i64))| {

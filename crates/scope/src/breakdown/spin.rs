@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a CPU spins in the kernel for what another one is to do, and what that one did.
+//! Finds where a CPU spins in the kernel for something that another one is to do, and what that one
+//! did.
 
 use std::collections::HashMap;
 
@@ -8,19 +9,19 @@ use super::part::{Holder, Spin};
 use crate::names::CodeKind;
 use crate::walk::{Access, Number, Span, Walk};
 
-/// A CPU spins: it pauses, looks again, pauses again.
+/// A spin of a CPU: it pauses, looks again, pauses again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spun {
-    /// The function in which it does.
+    /// The function that spins.
     pub(super) by: Number,
     pub(super) cpu: u32,
-    /// From the first pause on.
+    /// Position of the first pause.
     from: u64,
-    /// Where the CPU is back after the last pause.
+    /// Position at which the CPU is back after the last pause.
     to: u64,
 }
 
-/// All spins of a window, in their order.
+/// Returns all spins of a window, in order.
 pub(super) fn all(walk: &Walk) -> Vec<Spun> {
     let mut found: Vec<Spun> = Vec::new();
     let mut places: HashMap<Number, usize> = HashMap::new();
@@ -41,7 +42,7 @@ pub(super) fn all(walk: &Walk) -> Vec<Spun> {
     found
 }
 
-/// Where a CPU has its next turn.
+/// Returns where a CPU has its next turn.
 fn back(walk: &Walk, position: u64, cpu: u32) -> u64 {
     let first = walk.spans.partition_point(|span| span.from < position);
     let own = walk.spans[first..].iter().find(|span| span.cpu == cpu);
@@ -49,13 +50,13 @@ fn back(walk: &Walk, position: u64, cpu: u32) -> u64 {
 }
 
 impl Attribution<'_> {
-    /// The spin that a CPU is in at a position.
+    /// Returns the spin in which a CPU is at a position.
     pub(super) fn spin_at(&self, position: u64, cpu: u32) -> Option<Number> {
         let within = |spun: &&Spun| spun.cpu == cpu && (spun.from..spun.to).contains(&position);
         self.spun.iter().find(within).map(|spun| spun.by)
     }
 
-    /// Those of the CPUs that went the sample's way.
+    /// Returns the spins of the CPUs that went the sample's way.
     pub(super) fn spins(&self) -> Vec<Spin> {
         let of_sample = |spun: &&Spun| {
             let within = spun.from < self.end && spun.to > self.begin;
@@ -75,13 +76,13 @@ impl Attribution<'_> {
         self.spun.iter().filter(of_sample).map(spin).collect()
     }
 
-    /// For which function a lock or the like works.
+    /// Returns the function for which a lock or the like works.
     fn on_behalf(&self, number: Number) -> Option<Number> {
         let mut callers = self.walk.chain(number).skip(1);
         callers.find(|caller| !self.kind(*caller).is_helper())
     }
 
-    /// The CPU that ended a spin: the last one that gave back the same lock, or, where no lock
+    /// Returns the CPU that ended a spin: the last one that gave back the same lock or, if no lock
     /// was seen, the one that ran before.
     fn holder(&self, spun: &Spun) -> Option<Holder> {
         let lock = self.walk.waits.iter().rfind(|wait| wait.by == spun.by);

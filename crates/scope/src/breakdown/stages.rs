@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How far the sample has come, when, and on which CPU.
+//! The stage that the sample has reached: when, and on which CPU.
 
 use super::attribution::{Attribution, end_of};
 use super::ipi::Sent;
@@ -11,7 +11,7 @@ use punctual_model::probe::SampleSpan;
 /// The end of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Milestone {
-    /// Where it ends.
+    /// Position at which it ends.
     pub(super) until: u64,
     pub(super) stage: PathStage,
     /// The CPU that goes the way up to there.
@@ -19,7 +19,7 @@ pub(super) struct Milestone {
 }
 
 impl Attribution<'_> {
-    /// Where each stage ends, the last one excepted.
+    /// Finds the end of each stage but the last.
     pub(super) fn find_milestones(&mut self) {
         match self.about.span {
             SampleSpan::Lateness => self.go_back(),
@@ -32,13 +32,13 @@ impl Attribution<'_> {
         }
     }
 
-    /// The end of a stage on the CPU that takes the sample.
+    /// Returns the end of a stage on the CPU that takes the sample.
     pub(super) fn own(&self, until: u64, stage: PathStage) -> Milestone {
         let cpu = self.walk.cpu;
         Milestone { until, stage, cpu }
     }
 
-    /// From the call, through the kernel, to the thread that takes the sample.
+    /// Returns the stages from the call, through the kernel, to the thread that takes the sample.
     fn handover(&self) -> Vec<Milestone> {
         let Some(switched) = self.switch_to(self.task, self.end) else {
             return Vec::new();
@@ -61,8 +61,9 @@ impl Attribution<'_> {
         }
     }
 
-    /// Frame by frame, to the thread that takes the sample. A frame that came while its card was
-    /// served already has no interrupt of its own, and so with other stages.
+    /// Returns the stages frame by frame, to the thread that takes the sample. A frame that came
+    /// while its card was already being served has no interrupt of its own, and so has other
+    /// stages.
     fn over_the_wire(&self, switched: u64, user: Milestone) -> Vec<Milestone> {
         let mut found: Vec<Milestone> = Vec::new();
         for leg in &self.legs {
@@ -82,7 +83,7 @@ impl Attribution<'_> {
         found
     }
 
-    /// From the interrupt to the way back.
+    /// Returns the stages from the interrupt to the way back.
     fn gap(&self) -> Vec<Milestone> {
         let spans = &self.walk.spans[self.spans.clone()];
         let kernel = |span: &&Span| span.cpu == self.walk.cpu && !span.user;
@@ -94,7 +95,7 @@ impl Attribution<'_> {
         ends.into_iter().flatten().collect()
     }
 
-    /// Where user space runs for the first time from a position on.
+    /// Returns where user space first runs from a position on.
     fn user_from(&self, position: u64) -> u64 {
         let own = |span: &&Span| span.cpu == self.walk.cpu && span.user;
         let user = |span: &&Span| own(span) && span.from >= position;
@@ -117,7 +118,7 @@ impl Attribution<'_> {
         self.milestones = found;
     }
 
-    /// The stages up to where its thread got the CPU, the last first.
+    /// Returns the stages up to where its thread got the CPU, the last one first.
     pub(super) fn way_to(&mut self, switched: Option<Switch>) -> Vec<Milestone> {
         let mut found = Vec::new();
         let (mut task, mut switched, mut woken) = (self.task, switched, false);
@@ -153,7 +154,7 @@ impl Attribution<'_> {
         found
     }
 
-    /// Who woke a thread that got its CPU at a position.
+    /// Returns the wake-up of a thread that got its CPU at a position.
     pub(super) fn wake_of(&self, task: Task, switched: u64) -> Option<&Wake> {
         let ours = |wake: &&Wake| {
             wake.at < switched && wake.at >= self.begin && wake.bases.contains(&task)
@@ -161,15 +162,16 @@ impl Attribution<'_> {
         self.walk.wakes.iter().rfind(ours)
     }
 
-    /// Where a thread got a CPU, the last time before `before`.
+    /// Returns the last switch to a thread before `before`.
     pub(super) fn switch_to(&self, task: Task, before: u64) -> Option<Switch> {
         let ours =
             |switch: &&Switch| switch.task == task && switch.at < before && switch.at >= self.begin;
         self.walk.switches.iter().rfind(ours).copied()
     }
 
-    /// From where a thread is woken on one CPU to where another one knows of it, which then
-    /// switches to it: the first goes on up to the interrupt that it sends, if it sends one.
+    /// Returns the stages from where a thread is woken on one CPU to where another one knows of it,
+    /// which then switches to it. The first goes on up to the interrupt that it sends, if it sends
+    /// one.
     fn across(&self, wake: &Wake, switched: Switch, stage: PathStage) -> Vec<Milestone> {
         let (from, to) = (wake.cpu, switched.cpu);
         let ours = |sent: &&Sent| {
@@ -186,12 +188,12 @@ impl Attribution<'_> {
         }
     }
 
-    /// Where the interrupt was taken in which a function runs.
+    /// Returns where the interrupt was taken in which a function runs.
     fn interrupt_of(&self, function: Number) -> Option<u64> {
         self.walk.activation(self.interrupt_in(function)?).begin
     }
 
-    /// The interrupt in which a function runs.
+    /// Returns the interrupt in which a function runs.
     pub(super) fn interrupt_in(&self, function: Number) -> Option<Number> {
         let chain = self.walk.chain(function);
         chain
@@ -199,7 +201,8 @@ impl Attribution<'_> {
             .last()
     }
 
-    /// Where it ends in an interrupt's handler, nobody need be woken for it.
+    /// Returns the stages of a sample that ends in an interrupt's handler. Nobody need be woken for
+    /// it.
     fn find_handler(&self) -> Vec<Milestone> {
         let own = |span: &&Span| span.cpu == self.walk.cpu;
         let last = self.walk.spans[self.spans.clone()].iter().rfind(own);
@@ -213,7 +216,8 @@ impl Attribution<'_> {
         ends.into_iter().flatten().collect()
     }
 
-    /// How far the sample has come at a position, and which CPU goes the way there.
+    /// Returns the stage that the sample has reached at a position, and the CPU that goes the way
+    /// there.
     pub(super) fn stage(&self, position: u64) -> (PathStage, u32) {
         let passed = |milestone: &Milestone| milestone.until <= position;
         let next = self.milestones.get(self.milestones.partition_point(passed));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Breakdowns of walks that are made up.
+//! Breakdowns of invented walks.
 
 use punctual_model::Nanos;
 use punctual_model::probe::SampleSpan;
@@ -48,7 +48,7 @@ const ONE: Task = 0xa;
 const OTHER: Task = 0xb;
 const THIRD: Task = 0xc;
 
-/// A walk in which these ran so long, one after the other.
+/// Creates a walk in which these ran for these lengths, one after the other.
 fn walk(ran: &[(Task, usize, u32)]) -> Walk {
     let mut walk = Walk {
         first: [(0, ran[0].0)].into(),
@@ -83,7 +83,7 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
     walk
 }
 
-/// As if these, the outermost first, had called what ran in a span.
+/// Makes these functions, outermost first, the callers of what ran in a span.
 fn call_from(walk: &mut Walk, span: usize, callers: &[usize]) {
     let top = walk.spans[span].top as usize;
     for func in callers {
@@ -94,7 +94,7 @@ fn call_from(walk: &mut Walk, span: usize, callers: &[usize]) {
     }
 }
 
-/// As if the second span were an interrupt's that began and woke the task at these moments.
+/// Makes the second span an interrupt's that began and woke the task at these moments.
 fn is_woken(walk: &mut Walk, task: Task, (began, at): (u64, u64)) {
     let by = walk.spans[1].top;
     walk.activations[by as usize].begin = Some(began);
@@ -371,7 +371,7 @@ fn what_takes_the_cpu_in_a_gap_is_told_with_what_it_did_and_how_long() {
     assert_eq!(told(&late), []);
 }
 
-/// As if what runs in a span had been entered at its begin.
+/// Makes what runs in a span entered at its start.
 fn is_entered(walk: &mut Walk, span: usize) -> Number {
     let Span { top, from, .. } = walk.spans[span];
     walk.activations[top as usize].begin = Some(from);
@@ -390,7 +390,7 @@ fn wakes(walk: &mut Walk, span: usize, task: Task) {
     });
 }
 
-/// A frame whose card a thread serves, which the sender keeps waiting.
+/// A frame whose card is served by a thread, which the sender keeps waiting.
 fn frame() -> Walk {
     let mut walk = walk(&[
         (ONE, USER, 10),
@@ -448,7 +448,7 @@ fn a_frame_goes_from_stage_to_stage_and_they_add_up() {
     assert_eq!(sum, 397);
 }
 
-/// The card is served already when the frame comes: it has no interrupt of its own.
+/// The card is already being served when the frame comes: it has no interrupt of its own.
 #[test]
 fn a_frame_that_finds_its_card_served_has_no_interrupt() {
     let mut walk = frame();
@@ -468,7 +468,7 @@ fn a_frame_that_finds_its_card_served_has_no_interrupt() {
     );
 }
 
-/// What wakes a thread is no frame, where nobody took one from a card.
+/// A wake-up is no frame's if nobody took a frame from a card.
 #[test]
 fn a_wake_up_by_another_thread_is_a_call_and_no_frame() {
     let mut walk = frame();

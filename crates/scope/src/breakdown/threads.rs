@@ -10,7 +10,7 @@ use crate::walk::Task;
 use punctual_model::probe::SampleSpan;
 
 impl Attribution<'_> {
-    /// Names for threads: the program in user space, or a kernel thread's own function.
+    /// Returns names for threads: the program in user space, or a kernel thread's own function.
     pub(super) fn threads(&self) -> HashMap<Task, String> {
         let mut threads: HashMap<Task, String> = HashMap::new();
         for span in self.walk.spans.iter().filter(|span| span.user) {
@@ -35,7 +35,7 @@ impl Attribution<'_> {
         threads
     }
 
-    /// Which of the known threads those are that ran one of their functions.
+    /// Returns the index in `THREADS` of each task that ran one of these functions.
     fn kernel_threads(&self) -> HashMap<Task, usize> {
         let mut found: HashMap<Task, usize> = HashMap::new();
         for activation in &self.walk.activations {
@@ -50,7 +50,7 @@ impl Attribution<'_> {
         found
     }
 
-    /// Both threads of a handover are the probe's, most likely.
+    /// Names both threads of a handover. They are the probe's, most likely.
     fn name_parts(&self, threads: &mut HashMap<Task, String>) {
         if self.about.span != SampleSpan::Handover {
             return;
@@ -71,7 +71,7 @@ impl Attribution<'_> {
     }
 }
 
-/// Kernel threads, by their functions; what several have in common comes last.
+/// Kernel threads, by their functions. Functions that several threads have in common come last.
 const THREADS: [(&str, &str); 16] = [
     ("do_idle", "idle"),
     ("cpu_startup_entry", "idle"),

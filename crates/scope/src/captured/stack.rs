@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a stack says of the place where something came to an end: the innermost first.
+//! Reads from a stack the place where something came to an end. The innermost function comes first.
 
 use crate::arch::is_interrupt;
 
-/// What the tracer and the scheduler themselves call, at the top of the stack of a switch.
+/// Returns true for functions of the tracer and the scheduler themselves, at the top of the stack
+/// of a switch.
 fn is_scheduler(function: &str) -> bool {
     let starts = [
         "trace_event_raw_event_",
@@ -26,7 +27,7 @@ fn is_scheduler(function: &str) -> bool {
     starts.iter().any(|start| function.starts_with(start))
 }
 
-/// What only gives back a lock, or opens interrupts or preemption.
+/// Returns true for functions that only give back a lock, or open interrupts or preemption.
 fn is_release(function: &str) -> bool {
     is_lock_release(function)
         || [
@@ -40,8 +41,8 @@ fn is_release(function: &str) -> bool {
         .contains(&function)
 }
 
-/// Whether a function only takes or gives back a lock, or turns interrupts or preemption on or
-/// off, so that its caller is the place.
+/// Returns true if a function only takes or gives back a lock, or turns interrupts or preemption on
+/// or off, so that its caller is the place.
 pub fn is_release_or_lock(function: &str) -> bool {
     let starts = [
         "_raw_spin_",
@@ -55,37 +56,37 @@ pub fn is_release_or_lock(function: &str) -> bool {
     is_release(function) || starts.iter().any(|start| function.starts_with(start))
 }
 
-/// What gives back a spinning lock.
+/// Returns true for functions that give back a spinning lock.
 fn is_lock_release(function: &str) -> bool {
     let starts = ["_raw_spin_unlock", "_raw_read_unlock", "_raw_write_unlock"];
     starts.iter().any(|start| function.starts_with(start))
 }
 
-/// Where something was in the kernel.
+/// A place in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The function.
     pub function: &'a str,
-    /// What called it.
+    /// The function that called it.
     pub caller: Option<&'a str>,
-    /// Whether it had just given back a spinning lock.
+    /// True if it had just given back a spinning lock.
     pub gave_lock_back: bool,
 }
 
-/// The code that an interrupt came to, from the stack of its handler; `None` where that was in
-/// user space.
+/// Returns the code that an interrupt interrupted, from the stack of its handler; `None` if that
+/// was in user space.
 pub fn interrupted(stack: &[String]) -> Option<Place<'_>> {
     let entry = stack.iter().position(|one| is_interrupt(one))?;
     place(&stack[entry + 1..])
 }
 
-/// Whether the stack goes as far as the interrupt's entry, so that it can be told what was
-/// interrupted.
+/// Returns true if the stack goes as far as the interrupt's entry, so that the interrupted code can
+/// be determined.
 pub fn has_entry(stack: &[String]) -> bool {
     stack.iter().any(|one| is_interrupt(one))
 }
 
-/// Whether a thread gave the CPU away when it went back to user space.
+/// Returns true if a thread gave the CPU away when it went back to user space.
 pub fn is_return_to_user(stack: &[String]) -> bool {
     let ends = ["exit_to_user_mode", "syscall_exit_to_user_mode"];
     stack
@@ -93,7 +94,7 @@ pub fn is_return_to_user(stack: &[String]) -> bool {
         .any(|one| ends.iter().any(|end| one.contains(end)))
 }
 
-/// The code that gave the CPU away, from the stack of a switch.
+/// Returns the code that gave the CPU away, from the stack of a switch.
 pub fn switched(stack: &[String]) -> Option<Place<'_>> {
     let begin = stack.iter().position(|one| !is_scheduler(one))?;
     let rest = &stack[begin..];

@@ -80,7 +80,7 @@ fn told_by(
     Timeline::new(&capture, span, preemption).unwrap().parts()
 }
 
-/// Something ran from one moment to another, by `osnoise`.
+/// Creates the event of something that ran from one moment to another, by `osnoise`.
 fn noise(kind: NoiseKind, name: &str, from: i64, to: i64) -> TraceEvent {
     let what = Happened::Noise {
         kind,
@@ -91,7 +91,7 @@ fn noise(kind: NoiseKind, name: &str, from: i64, to: i64) -> TraceEvent {
     event(to, OWN, what, &[])
 }
 
-/// The longest part, in words; and that all add up.
+/// Returns the longest part, in words, and checks that all parts add up.
 fn longest(parts: &[Part], micros: i64) -> (PathStage, Cause, Option<&str>) {
     let sum = parts
         .iter()
@@ -221,7 +221,7 @@ fn of_several_threads_the_one_that_ran_longest_is_the_culprit() {
     assert_eq!(parts[culprit].thread, "b-4");
 }
 
-/// The thread that watches is interrupted by the tick, and loses its CPU behind it.
+/// The thread that watches is interrupted by the tick, and loses its CPU after it.
 #[test]
 fn what_comes_in_between_two_readings_is_told_by_its_name() {
     let own = |mut event: TraceEvent| {

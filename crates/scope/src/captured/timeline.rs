@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events of a sample's CPU, as parts of its way.
+//! Splits the way of a sample into parts, by the events of its CPU.
 
 use punctual_model::Nanos;
 use punctual_model::capture::{Capture, Happened, NoiseKind, Task, TraceEvent, Tracer};
@@ -9,26 +9,27 @@ use super::stack;
 use crate::breakdown::{Cause, FunctionTime, Part, PathStage};
 use crate::preemptibility::Preemptibility;
 
-/// What is shorter is the way itself: the kernel tells moments in whole microseconds, and takes
-/// some of them for noting events.
+/// Times up to this belong to the way itself: the kernel gives moments in whole microseconds, and
+/// takes some of them for noting events.
 const GRAIN: Nanos = Nanos::from_micros(3);
 
-/// A thread that has the CPU for so long without an event, on its way to reading the clock, does
-/// something that the tracer does not see: it cleans up after the thread before, say.
+/// The longest time without an event for a thread that has the CPU and is on its way to reading the
+/// clock. Beyond it, the thread does something that the tracer does not see: it cleans up after the
+/// previous thread, say.
 const LONGEST_WAY: Nanos = Nanos::from_micros(100);
 
 /// The sample's moments, by the tracer's events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Milestones {
-    /// Its interrupt was taken.
+    /// The moment when its interrupt was taken.
     interrupt: Nanos,
-    /// Its thread was woken.
+    /// The moment when its thread was woken.
     woken: Nanos,
-    /// Its thread got the CPU.
+    /// The moment when its thread got the CPU.
     running: Nanos,
 }
 
-/// What is told of the CPU at one moment.
+/// The state of the CPU at one moment, by the events.
 #[derive(Clone, Debug, Default)]
 struct State {
     task: Task,
@@ -37,7 +38,7 @@ struct State {
     softirq: Option<String>,
 }
 
-/// A capture that is being told.
+/// A capture that is being explained.
 pub struct Timeline<'a> {
     capture: &'a Capture,
     span: SampleSpan,
@@ -51,7 +52,7 @@ pub struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// Finds the sample's moments; an error is the reason why they cannot be told.
+    /// Finds the sample's moments. The error is the reason why they cannot be determined.
     pub fn new(
         capture: &'a Capture,
         span: SampleSpan,
@@ -72,7 +73,8 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// A thread that never sleeps: what was noted between the two readings is what came in.
+    /// Finds the moments of a thread that never sleeps: the events between the two readings are
+    /// what came in.
     fn of_gap(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
         let timeline = Self {
             capture,
@@ -146,7 +148,8 @@ impl<'a> Timeline<'a> {
         })
     }
 
-    /// `osnoise` says of each thing that ran when it began and for how long, once it has ended.
+    /// Finds the moments by `osnoise`, which says of each thing that ran when it began and for how
+    /// long, once it has ended.
     fn of_noise(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
         let late = capture.sample.value;
         let own = format!(":{}", capture.pid);
@@ -191,7 +194,7 @@ impl<'a> Timeline<'a> {
         })
     }
 
-    /// The parts, without gaps.
+    /// Returns the parts, without gaps.
     pub fn parts(&self) -> Vec<Part> {
         let Milestones {
             interrupt,
@@ -224,7 +227,7 @@ impl<'a> Timeline<'a> {
         parts
     }
 
-    /// What the CPU did from one moment to another, piece by piece.
+    /// Returns what the CPU did from one moment to another, piece by piece.
     fn pieces(&self, from: Nanos, to: Nanos) -> Vec<(Nanos, Nanos, State)> {
         let mut doing = State::default();
         let mut pieces = Vec::new();
@@ -242,7 +245,7 @@ impl<'a> Timeline<'a> {
         pieces
     }
 
-    /// What changes on the CPU, in the order of time.
+    /// Returns the changes on the CPU, in the order of time.
     fn changes(&self) -> Vec<(Nanos, Change<'a>)> {
         // Who had the CPU before anything changed.
         let first = self.capture.events.first();
@@ -341,7 +344,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// What a thread that never sleeps is kept by.
+    /// Returns what keeps a thread that never sleeps.
     fn cause_in_gap(&self, length: Nanos, doing: &State) -> Cause {
         if !doing.irqs.is_empty() {
             return Cause::HardIrq;
@@ -356,8 +359,8 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Nothing was noted while the interrupt was due: it was masked by the code that it came
-    /// to in the end, or the kernel did not have the CPU.
+    /// Returns the cause where nothing was noted while the interrupt was due: the code that it came
+    /// to in the end masked it, or the kernel did not have the CPU.
     fn cause_of_masking(&self) -> (Cause, Option<stack::Place<'a>>) {
         let Some(waking) = self.waking else {
             return (Cause::IrqsOff, None);
@@ -369,7 +372,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// The thread is ready, and does not get the CPU.
+    /// Returns the cause where the thread is ready and does not get the CPU.
     fn cause_of_waiting(
         &self,
         (from, to): (Nanos, Nanos),
@@ -427,7 +430,7 @@ fn stack_of(event: Option<&TraceEvent>) -> &[String] {
     event.map_or(&[], |event| &event.stack)
 }
 
-/// The thread that `osnoise` calls `comm:pid`.
+/// Returns the thread that `osnoise` calls `comm:pid`.
 fn noisy(name: &str) -> Task {
     let (comm, pid) = name.rsplit_once(':').unwrap_or((name, ""));
     Task {
@@ -436,7 +439,7 @@ fn noisy(name: &str) -> Task {
     }
 }
 
-/// Adds a part; one that goes on where the last one ended is made one with it.
+/// Adds a part. One that goes on where the last one ended is merged with it.
 fn push(parts: &mut Vec<Part>, part: Part) {
     let function = |part: &Part| part.main.as_ref().map(|main| main.function.clone());
     if let Some(last) = parts.last_mut() {
@@ -456,7 +459,8 @@ fn push(parts: &mut Vec<Part>, part: Part) {
 }
 
 impl Milestones {
-    /// The kernel's moments are cut to microseconds, and one may lie before the sample was due.
+    /// Keeps the moments within the sample. The kernel's moments are cut to microseconds, and one
+    /// may lie before the sample was due.
     fn within(self, late: Nanos) -> Self {
         let interrupt = self.interrupt.clamp(Nanos::ZERO, late);
         let woken = self.woken.clamp(interrupt, late);
@@ -469,7 +473,7 @@ impl Milestones {
     }
 }
 
-/// What changes on a CPU.
+/// A change on a CPU.
 enum Change<'a> {
     Task(Task),
     Irq(&'a str),
@@ -490,7 +494,8 @@ impl Change<'_> {
     }
 }
 
-/// The parts of a sample of which a tracer says only what was longest since it was read.
+/// Returns the parts of a sample of which a tracer tells only the longest latency since it was
+/// read.
 pub fn of_longest(capture: &Capture) -> Result<Vec<Part>, String> {
     let longest = capture.longest.as_ref();
     let longest = longest.ok_or("the tracer has seen nothing since it was read last")?;

@@ -8,12 +8,12 @@ use punctual_model::capture::{Happened, NoiseKind, TraceEvent};
 use super::{Kind, Page, Piece, Told, notes};
 use crate::captured::stack;
 
-/// What is shorter is the way itself.
+/// Times up to this belong to the way itself.
 const GRAIN: Nanos = Nanos::from_micros(3);
 /// The scheduler's own way, from the interrupt to the thread.
 const SWITCH: Nanos = Nanos::from_micros(5);
 
-/// What rtla's analysis tells.
+/// Explains rtla's analysis.
 pub fn told(analysis: &Analysis) -> Told {
     let mut told = Told {
         source: "rtla timerlat".into(),
@@ -31,7 +31,7 @@ pub fn told(analysis: &Analysis) -> Told {
     told
 }
 
-/// The parts of an analysis, in the order in which `timerlat` meets them.
+/// Returns the parts of an analysis, in the order in which `timerlat` meets them.
 fn of(analysis: &Analysis) -> Told {
     let mut pieces = Vec::new();
     let mut at = Nanos::ZERO;
@@ -95,7 +95,7 @@ fn of(analysis: &Analysis) -> Told {
     }
 }
 
-/// Why the timer's interrupt came late.
+/// Returns why the timer's interrupt came late.
 fn cause_of_delay(analysis: &Analysis) -> Kind {
     let delay = analysis.irq_delay;
     let is_in_user =
@@ -110,13 +110,13 @@ fn cause_of_delay(analysis: &Analysis) -> Kind {
     }
 }
 
-/// Whether the delay of the interrupt is most of it, and nothing says where that came to.
+/// Returns true if the interrupt's delay is most of it and nothing says where the interrupt came.
 fn is_not_told(analysis: &Analysis, masked: Kind) -> bool {
     let is_most = analysis.irq_delay * 2 >= analysis.latency;
     masked == Kind::InterruptsOff && is_most && !stack::has_entry(&analysis.stack)
 }
 
-/// Why a thread went on behind the interrupt.
+/// Returns why a thread went on after the interrupt.
 fn cause_of_blocking(analysis: &Analysis, name: &str, time: Nanos) -> Kind {
     if name.starts_with("swapper") || name.starts_with("<idle>") {
         return Kind::Idle;
@@ -172,7 +172,7 @@ impl<'a> Sample<'a> {
 }
 
 impl Page<'_> {
-    /// The worst thread of `timerlat`, or the one at which the trace was stopped.
+    /// Explains the worst thread of `timerlat`, or the one at which the trace was stopped.
     pub(super) fn of_timerlat(&self) -> Option<Told> {
         let events = || self.trace.events.iter().zip(&self.trace.cpus);
         let samples: Vec<Sample<'_>> = events()
@@ -264,7 +264,7 @@ impl Page<'_> {
     }
 }
 
-/// `timerlat_main: stop tracing hit on cpu 6`
+/// Reads `timerlat_main: stop tracing hit on cpu 6`.
 fn stopped_on(event: &TraceEvent) -> Option<u32> {
     let (Happened::Other { name, detail }
     | Happened::Function {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `osnoise` and `hwlat` tell: time that was taken from a thread that never sleeps.
+//! The findings of `osnoise` and `hwlat`: time that was taken from a thread that never sleeps.
 
 use punctual_model::Nanos;
 use punctual_model::capture::{Happened, NoiseKind, TraceEvent};
@@ -7,7 +7,7 @@ use punctual_model::capture::{Happened, NoiseKind, TraceEvent};
 use super::{Kind, Page, Piece, Told};
 
 impl Page<'_> {
-    /// `hwlat`: `#3 inner/outer(us): 16/12 ts:… nmi-total:4 nmi-count:1`.
+    /// Explains `hwlat`: `#3 inner/outer(us): 16/12 ts:… nmi-total:4 nmi-count:1`.
     pub(super) fn of_hardware(&self) -> Option<Told> {
         let events = self.trace.events.iter().zip(&self.trace.cpus);
         let gaps = events.filter_map(|(event, cpu)| Some((*cpu, gap(event)?)));
@@ -36,7 +36,7 @@ impl Page<'_> {
         })
     }
 
-    /// `osnoise`: the noise at which it was stopped, or the longest.
+    /// Explains `osnoise`: the noise at which it was stopped, or the longest.
     pub(super) fn of_osnoise(&self) -> Option<Told> {
         let events = || self.trace.events.iter().zip(&self.trace.cpus);
         let gaps = events().filter_map(|(event, cpu)| Some((event, *cpu, threshold(event)?)));
@@ -62,7 +62,7 @@ impl Page<'_> {
         self.of_summary()
     }
 
-    /// One noise of the measuring thread, by the events within it.
+    /// Explains one noise of the measuring thread, by the events within it.
     fn of_gap(&self, event: &TraceEvent, cpu: u32, gap: Gap) -> Told {
         let from = event.at - gap.length;
         let mut pieces: Vec<Piece> = Vec::new();
@@ -100,7 +100,8 @@ impl Page<'_> {
         }
     }
 
-    /// The table of `osnoise`: runtime, noise, share, longest, then how often which kind.
+    /// Explains the table of `osnoise`: runtime, noise, share, longest, then the count of each
+    /// kind.
     fn of_summary(&self) -> Option<Told> {
         let events = self.trace.events.iter().zip(&self.trace.cpus);
         let rows = events.filter_map(|(event, cpu)| Some((*cpu, row(event)?)));
@@ -149,7 +150,7 @@ impl Page<'_> {
     }
 }
 
-/// One event of `osnoise` as a part.
+/// Returns one event of `osnoise` as a part.
 fn piece(event: &TraceEvent, begin: Nanos) -> Option<Piece> {
     let Happened::Noise {
         kind,
@@ -184,8 +185,8 @@ struct Gap {
     interferences: u64,
 }
 
-/// `sample_threshold: start 5789.858404555 duration 8812 ns interferences 2`; the first kernels
-/// wrote microseconds.
+/// Reads `sample_threshold: start 5789.858404555 duration 8812 ns interferences 2`. The first
+/// kernels wrote microseconds.
 fn threshold(event: &TraceEvent) -> Option<Gap> {
     let Happened::Other { name, detail } = &event.what else {
         return None;
@@ -204,7 +205,7 @@ fn threshold(event: &TraceEvent) -> Option<Gap> {
     })
 }
 
-/// A gap of `hwlat`, and how long NMIs took in it.
+/// Reads a gap of `hwlat`, and the time that NMIs took in it.
 fn gap(event: &TraceEvent) -> Option<(Nanos, Nanos)> {
     let Happened::Other { name, detail } = &event.what else {
         return None;
@@ -226,7 +227,7 @@ struct Row {
     counts: [u64; 5],
 }
 
-/// `1000000  190  99.98100  9  18  0  1007  18  1`
+/// Reads `1000000  190  99.98100  9  18  0  1007  18  1`.
 fn row(event: &TraceEvent) -> Option<Row> {
     let Happened::Other { name, .. } = &event.what else {
         return None;

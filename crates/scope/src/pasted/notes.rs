@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a trace does not show, and what would.
+//! Notes on what a trace does not show, and on what would show it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::{Page, Told};
 pub const NO_NOISE: &str = "it has no events of osnoise: what ran between the interrupt and the \
                             thread is not in it";
 
-/// What is not in a trace.
+/// Lists what is not in a trace.
 pub fn of(page: &Page<'_>, told: &Told) -> Vec<String> {
     let mut notes = Vec::new();
     let trace = page.trace;
@@ -54,7 +54,7 @@ pub fn of(page: &Page<'_>, told: &Told) -> Vec<String> {
     notes
 }
 
-/// Whether the text holds fewer events than its head says.
+/// Notes that the text holds fewer events than its head says.
 fn cut(page: &Page<'_>) -> Option<String> {
     let head = |key: &str| {
         let mut lines = page.text.lines();
@@ -89,14 +89,14 @@ fn clock(page: &Page<'_>) -> Option<String> {
         .then(|| "its clock tells whole milliseconds (uptime): what is shorter is not in it".into())
 }
 
-/// Whether its clock tells whole milliseconds.
+/// Returns true if its clock tells whole milliseconds.
 pub fn is_coarse(trace: &Trace) -> bool {
     let moments: BTreeSet<i64> = trace.events.iter().map(|event| event.at.0).collect();
     let is_whole = moments.iter().all(|at| at % 1_000_000 == 0);
     trace.clock == Clock::Time && trace.events.len() > 4 && is_whole
 }
 
-/// The commands that tell it, for a wait of this length.
+/// Returns the commands that tell it, for a wait of this length.
 pub fn commands(whole: Nanos) -> Vec<String> {
     // A little less, so that the same is caught again.
     let limit = match whole.0 / 1_000 * 4 / 5 {

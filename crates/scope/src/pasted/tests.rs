@@ -221,7 +221,7 @@ fn whoever_stood_in_the_way_is_named() {
     }
 }
 
-/// A text, words of it with those that stand in their place, and who stands in the way then.
+/// A text, words of it with their replacements, and the culprit then.
 type Varied = (
     &'static str,
     &'static [(&'static str, &'static str)],
@@ -229,7 +229,7 @@ type Varied = (
     &'static str,
 );
 
-/// Each rule by itself.
+/// Tests each rule by itself.
 #[test]
 fn each_rule_has_a_text_that_only_it_answers() {
     const STACK: &str = "                -> _raw_spin_unlock_irqrestore
@@ -325,7 +325,7 @@ fn each_rule_has_a_text_that_only_it_answers() {
     }
 }
 
-/// The same with the ends of lines of another system, and quoted in a mail.
+/// The same with the line ends of another system, and quoted in a mail.
 #[test]
 fn mails_and_other_ends_of_lines_change_nothing() {
     for (text, source, ..) in KNOWN {
@@ -428,7 +428,7 @@ fn a_text_without_a_trace_is_none() {
     }
 }
 
-/// What is no trace is named, with what takes it.
+/// A text that is no trace is named, with the command that takes it.
 #[test]
 fn what_is_no_trace_is_named() {
     for (text, words) in [

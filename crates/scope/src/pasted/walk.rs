@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events of one CPU, as parts of the time between two moments.
+//! Splits the time between two moments into parts, by the events of one CPU.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use punctual_model::capture::{Happened, Longest, Task, TraceEvent};
 use super::{Kind, Piece, name};
 use crate::captured::stack;
 
-/// What is shorter is the way itself, as in captures.
+/// Times up to this belong to the way itself, as in captures.
 const GRAIN: Nanos = Nanos::from_micros(3);
 
-/// What is looked at of a trace.
+/// The part of a trace that is looked at.
 pub struct Window<'a> {
     /// The CPU's events, in the order of time.
     pub events: Vec<&'a TraceEvent>,
     pub from: Nanos,
     pub to: Nanos,
-    /// Who waits.
+    /// The thread that waits.
     pub victim: Option<u32>,
     pub priorities: &'a BTreeMap<u32, i32>,
-    /// Whether the kernel gives the CPU away only where it asks.
+    /// True if the kernel gives the CPU away only where it asks.
     pub is_asked: bool,
-    /// Whether the times are of a latency tracer, which notes nothing before its section.
+    /// True if the times are of a latency tracer, which notes nothing before its section.
     pub is_since: bool,
-    /// Between which moments the text was cut: what took so long there is not known.
+    /// Pairs of moments between which the text was cut: what took so long there is not known.
     pub breaks: &'a [(Nanos, Nanos)],
 }
 
-/// What is known of the CPU between two events.
+/// The known state of the CPU between two events.
 #[derive(Default)]
 struct State {
     task: Task,
     irqs: Vec<String>,
     softirq: Option<String>,
-    /// The thread that a switch takes the CPU from, until another is seen.
+    /// The thread from which a switch takes the CPU, until another one is seen.
     leaving: Option<u32>,
 }
 
@@ -60,7 +60,7 @@ impl State {
 }
 
 impl Window<'_> {
-    /// The parts, without gaps.
+    /// Returns the parts, without gaps.
     pub fn pieces(&self) -> Vec<Piece> {
         let mut state = State::default();
         let mut before: Option<&TraceEvent> = None;
@@ -92,7 +92,7 @@ impl Window<'_> {
         pieces.done()
     }
 
-    /// What the CPU did from one event to the next.
+    /// Returns what the CPU did from one event to the next.
     fn piece(
         &self,
         last: &TraceEvent,
@@ -181,7 +181,8 @@ impl Window<'_> {
         self.kind_of_thread(task.pid, is_told && is_off)
     }
 
-    /// Where the text was cut no more is known than who had the CPU, and that by both ends.
+    /// Returns the kind where the text was cut. There only the thread that had the CPU is known,
+    /// and that only from both ends.
     fn kind_of_cut(&self, task: &Task, next: Option<&TraceEvent>) -> Kind {
         let is_one = next.is_some_and(|next| next.task.pid == task.pid);
         match self.kind_of_thread(task.pid, false) {
@@ -193,7 +194,7 @@ impl Window<'_> {
         }
     }
 
-    /// What keeps a thread from the CPU that another one has.
+    /// Returns what keeps a thread from the CPU that another one has.
     fn kind_of_thread(&self, pid: u32, is_off: bool) -> Kind {
         let own = self.victim.and_then(|pid| self.priorities.get(&pid));
         match (self.priorities.get(&pid), own) {
@@ -205,7 +206,7 @@ impl Window<'_> {
         }
     }
 
-    /// The switch to the thread that waits.
+    /// Returns the switch to the waiting thread.
     fn switch(&self) -> Option<&TraceEvent> {
         let is_it = |event: &&&TraceEvent| match &event.what {
             Happened::Switch { next, .. } => Some(next.pid) == self.victim,
@@ -214,7 +215,7 @@ impl Window<'_> {
         self.events.iter().rfind(is_it).copied()
     }
 
-    /// Whether the CPU was given away where the kernel asks whether it is to.
+    /// Returns true if the CPU was given away where the kernel asks whether to give it away.
     fn has_asked(&self) -> bool {
         let stack = self
             .switch()
@@ -223,7 +224,7 @@ impl Window<'_> {
         stack.iter().any(|one| one.contains("cond_resched"))
     }
 
-    /// Whether a thread is preempted at the end of an interrupt, behind its soft interrupts.
+    /// Returns true if a thread is preempted at the end of an interrupt, after its soft interrupts.
     fn is_end_of_interrupt(&self, next: &TraceEvent) -> bool {
         let ends = ["preempt_schedule_irq", "irqentry_exit", "raw_irqentry_exit"];
         let is_end = |text: &str| ends.iter().any(|end| text.starts_with(end));
@@ -235,7 +236,7 @@ impl Window<'_> {
         by_caller || stack.iter().take(5).any(|one| is_end(one))
     }
 
-    /// The longest section of a tracer, by what was handled meanwhile.
+    /// Explains the longest section of a tracer, by what was handled meanwhile.
     pub fn section(&self, tracer: &str, longest: &Longest) -> Piece {
         let mut hard = Nanos::ZERO;
         let mut soft = Nanos::ZERO;
@@ -289,20 +290,20 @@ impl Window<'_> {
         piece
     }
 
-    /// Whether the text was cut between two events.
+    /// Returns true if the text was cut between two events.
     fn is_cut(&self, pair: &[&TraceEvent]) -> bool {
         let mut breaks = self.breaks.iter();
         breaks.any(|(from, to)| pair[0].at <= *from && *to <= pair[1].at)
     }
 
-    /// The longest time between two events of the section that nothing was cut out of.
+    /// Returns the longest time between two events of the section out of which nothing was cut.
     fn longest_gap(&self) -> Option<(&TraceEvent, Nanos)> {
         let gaps = self.events.windows(2).filter(|pair| !self.is_cut(pair));
         let gaps = gaps.map(|pair| (pair[0], pair[1].at - pair[0].at));
         gaps.max_by_key(|(_, length)| *length)
     }
 
-    /// What is to be known of where a section began and ended.
+    /// Notes where a section began and ended.
     pub fn gaps(&self, longest: &Longest) -> Vec<String> {
         let mut notes = vec![format!(
             "from {} to {}: it is the longest section since the tracer began, and need not have \
@@ -327,8 +328,8 @@ impl Window<'_> {
     }
 }
 
-/// Whether the flags of an event say what is off around it: the scheduler notes wake-ups and
-/// switches with interrupts and preemption off.
+/// Returns true if the flags of an event say what is off around it. The scheduler notes wake-ups
+/// and switches with interrupts and preemption off.
 fn tells_what_is_off(event: &TraceEvent) -> bool {
     !matches!(
         event.what,
@@ -344,13 +345,13 @@ fn or_unnamed(place: &str) -> &str {
     }
 }
 
-/// Whether an event without details is a function's name, as latency tracers note it.
+/// Returns true if an event without details is a function's name, as latency tracers note it.
 fn is_symbol(text: &str) -> bool {
     let is_part = |one: u8| one.is_ascii_alphanumeric() || one == b'_' || one == b'.';
     text.len() > 1 && !text.as_bytes()[0].is_ascii_digit() && text.bytes().all(is_part)
 }
 
-/// Whether what was noted is the scheduler's own.
+/// Returns true if the noted event is the scheduler's own.
 fn is_of_scheduler(event: &TraceEvent) -> bool {
     let is_own = |name: &str| {
         let starts = [
@@ -371,7 +372,7 @@ fn is_of_scheduler(event: &TraceEvent) -> bool {
     }
 }
 
-/// Parts of which neighbours that are alike are made one, told by the longest of them.
+/// Parts whose alike neighbours are merged, each described by its longest.
 #[derive(Default)]
 struct Pieces {
     all: Vec<Piece>,

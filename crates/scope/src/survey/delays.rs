@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What delays a thread of the highest priority: the four delays of Bristot, Casini, Abeni and
-//! Brandenburg (ECRTS 2020), and the interrupts, of which the delays are free.
+//! The delays of a thread of the highest priority: the four delays of Bristot, Casini, Abeni and
+//! Brandenburg (ECRTS 2020), and the interrupts, which these delays leave out.
 //!
-//! Time here is the instructions of threads: while an interrupt is served it stands still. An
-//! interrupt is over with its way back; where that leads into the scheduler, with the entry of
-//! `preempt_schedule_irq`, or where interrupts are open again.
+//! Time here is the instructions of threads: it stands still while an interrupt is served. An
+//! interrupt is over with its way back. Where that leads into the scheduler, it is over with the
+//! entry of `preempt_schedule_irq`, or where interrupts are open again.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ use punctual_model::Nanos;
 /// One of the four delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DelayKind {
-    /// Preemption is off, not to schedule, or interrupts are off.
+    /// Preemption is off for another reason than to schedule, or interrupts are off.
     Poid,
-    /// The thread is to give up the CPU, preemption and interrupts are on, and the scheduler is
-    /// not yet called.
+    /// The thread is to give up the CPU, preemption and interrupts are on, and the scheduler is not
+    /// called yet.
     Paie,
     /// Preemption is off to schedule.
     Psd,
-    /// From where the scheduler masks interrupts for the switch to where preemption is on.
+    /// Lasts from where the scheduler masks interrupts for the switch to where preemption is on.
     St,
 }
 
 impl DelayKind {
-    /// All, in their order.
+    /// All delays, in their order.
     pub const ALL: [Self; 4] = [Self::Poid, Self::Paie, Self::Psd, Self::St];
 
-    /// As the theorem has it: `D_POID`.
+    /// Returns the symbol of the theorem: `D_POID`.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Poid => "D_POID",
@@ -42,7 +42,7 @@ impl DelayKind {
         }
     }
 
-    /// In words.
+    /// Returns the delay in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Poid => "preemption or interrupts off, not to schedule",
@@ -53,61 +53,61 @@ impl DelayKind {
     }
 }
 
-/// The longest delay of its kind.
+/// The longest delay of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
-    /// Which.
+    /// The kind.
     pub kind: DelayKind,
-    /// How many there were.
+    /// The number of delays.
     pub count: u64,
-    /// The longest, without interrupts.
+    /// Length of the longest, without interrupts.
     pub longest: Nanos,
     /// The step in which that was, from 0.
     pub step: u32,
-    /// The functions that it began in, the outermost first; none where it began too long before
-    /// its end to be remembered.
+    /// The functions in which it began, outermost first; empty if it began too long before its end
+    /// to be remembered.
     pub path: Vec<String>,
-    /// What took most of it, and how long; none likewise.
+    /// The function that took most of it, and its time; `None` likewise.
     pub most: Option<(String, Nanos)>,
 }
 
 /// An interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// When it came, in instructions' time from the first step on.
+    /// The moment when it came, in instructions' time from the first step on.
     pub at: Nanos,
-    /// How long it was served.
+    /// Time for which it was served.
     pub length: Nanos,
     /// The number of its vector in [`Delays::vectors`].
     pub vector: usize,
-    /// How often the CPU had slept before: windows do not reach across sleep.
+    /// The number of times that the CPU had slept before: windows do not reach across sleep.
     pub sleeps: u64,
 }
 
-/// What delayed threads.
+/// The delays of threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
-    /// The longest of each kind; one of which there was none is missing.
+    /// The longest delay of each kind. A kind without delays is missing.
     pub longest: Vec<Delay>,
-    /// Where interrupts enter.
+    /// The entries of interrupts.
     pub vectors: Vec<String>,
     /// All interrupts, in the order of time.
     pub interrupts: Vec<Interrupt>,
-    /// Of samples for which a thread had been switched to, by step: the longest way from the
-    /// end of the last switch to the sample, without interrupts.
+    /// The longest way, by step, from the end of the last switch to a sample for which a thread had
+    /// been switched to, without interrupts.
     pub way_back: BTreeMap<u32, Nanos>,
-    /// How often something else than scheduling switched preemption or interrupts off while
-    /// [`DelayKind::Paie`] lasted, which the model does not know.
+    /// The number of times that code other than scheduling switched preemption or interrupts off
+    /// while [`DelayKind::Paie`] lasted, which the model does not know.
     pub detours: u64,
 }
 
-/// What is open of a delay.
+/// The open part of a delay.
 #[derive(Clone, Copy)]
 struct Open {
     from: u64,
-    /// Where in the ring it began.
+    /// Place in the ring at which it began.
     place: usize,
-    /// The longest piece before the CPU slept last.
+    /// The longest piece before the CPU last slept.
     before: u64,
 }
 
@@ -125,22 +125,22 @@ struct Serving {
     vector: usize,
     from: u64,
     place: usize,
-    /// Entries within it.
+    /// The number of entries within it.
     entries: u32,
-    /// Whether it serves soft interrupts.
+    /// True if it serves soft interrupts.
     softirq: bool,
 }
 
-/// Interrupts as they are counted: in instructions.
+/// An interrupt as it is counted, in instructions.
 type Served = (u64, u64, usize, u64);
 
 /// Follows the delays.
 pub struct DelayTracer {
     /// The blocks of threads.
     pub ring: Ring,
-    /// Where what happens now is in the ring.
+    /// Place in the ring of what happens now.
     place: usize,
-    /// The step, where what is found counts.
+    /// The step, where findings count.
     step: Option<u32>,
     stolen: u64,
     serving: Option<Serving>,
@@ -148,7 +148,7 @@ pub struct DelayTracer {
     off: bool,
     open: [Option<Open>; 4],
     found: [Found; 4],
-    /// Whether the sample's thread waits, and when the last switch was over since.
+    /// True if the sample's thread waits; and the end of the last switch since.
     armed: bool,
     switched: Option<u64>,
     way_back: BTreeMap<u32, u64>,
@@ -159,7 +159,7 @@ pub struct DelayTracer {
 }
 
 impl DelayTracer {
-    /// One who has seen nothing yet.
+    /// Creates a tracer that has seen nothing yet.
     pub fn new() -> Self {
         Self {
             ring: Ring::new(),
@@ -181,19 +181,19 @@ impl DelayTracer {
         }
     }
 
-    /// A block begins; `step` where what is found counts.
+    /// Begins a block; `step` is set where findings count.
     pub fn arrive(&mut self, step: Option<u32>) {
         self.place = self.ring.next();
         self.step = step;
     }
 
-    /// As much of that block runs.
+    /// Takes the part of that block that runs.
     pub fn run(&mut self, block: u32, ran: u32) {
         self.place = self.ring.next();
         self.ring.push(block, ran);
     }
 
-    /// Time as threads have it.
+    /// Returns the time as threads have it.
     fn now(&self, position: u64) -> u64 {
         let position = self.serving.as_ref().map_or(position, |now| now.from);
         position.saturating_sub(self.stolen)
@@ -201,7 +201,7 @@ impl DelayTracer {
 
     // --- interrupts -------------------------------------------------------------------------
 
-    /// An interrupt comes; `entry` is the address that it comes to.
+    /// Begins an interrupt; `entry` is the address at which it enters.
     pub fn interrupt(&mut self, func: Func, entry: u64, position: u64) {
         if self.serving.is_some() {
             self.enter();
@@ -224,14 +224,14 @@ impl DelayTracer {
         });
     }
 
-    /// An exception or a system call begins, or an interrupt within another.
+    /// Enters an exception or a system call, or an interrupt within another.
     pub fn enter(&mut self) {
         if let Some(serving) = &mut self.serving {
             serving.entries += 1;
         }
     }
 
-    /// Such a one, or the interrupt itself, is left.
+    /// Leaves such an entry, or the interrupt itself.
     pub fn leave(&mut self, position: u64) {
         match &mut self.serving {
             Some(serving) if serving.entries > 0 => serving.entries -= 1,
@@ -240,7 +240,7 @@ impl DelayTracer {
         }
     }
 
-    /// Interrupts are opened or masked, by what serves soft interrupts or by others.
+    /// Opens or masks interrupts, from the code that serves soft interrupts or from other code.
     pub fn mask(&mut self, is_masked: bool, by_softirq: bool, position: u64) {
         let Some(serving) = &mut self.serving else {
             return;
@@ -252,7 +252,7 @@ impl DelayTracer {
         }
     }
 
-    /// The interrupt goes over into the scheduler.
+    /// Lets the interrupt go over into the scheduler.
     pub fn preempt_irq(&mut self, position: u64) {
         self.served(position);
     }
@@ -273,7 +273,7 @@ impl DelayTracer {
 
     // --- threads ----------------------------------------------------------------------------
 
-    /// Whether the thread is to give up the CPU.
+    /// Notes whether the thread is to give up the CPU.
     pub fn need_resched(&mut self, is_needed: bool) {
         self.need_resched = is_needed;
         if !is_needed {
@@ -281,7 +281,7 @@ impl DelayTracer {
         }
     }
 
-    /// The scheduler is about to be called, and has switched preemption off.
+    /// Notes that the scheduler is about to be called and has switched preemption off.
     pub fn schedule(&mut self, position: u64, library: &Blocks) {
         if self.serving.is_some() || self.open[DelayKind::Psd as usize].is_some() {
             return;
@@ -291,8 +291,8 @@ impl DelayTracer {
         self.begin(DelayKind::Psd, position);
     }
 
-    /// `__schedule` begins: by itself where preemption was off anyway, and once more where one
-    /// switch follows another.
+    /// Notes that `__schedule` begins: by itself where preemption was off anyway, and once more
+    /// where one switch follows another.
     pub fn schedules(&mut self, position: u64, library: &Blocks) {
         if self.open[DelayKind::St as usize].is_some() {
             self.scheduled(position, library);
@@ -300,14 +300,14 @@ impl DelayTracer {
         self.schedule(position, library);
     }
 
-    /// The scheduler masks interrupts.
+    /// Notes that the scheduler masks interrupts.
     pub fn masks_to_switch(&mut self, position: u64) {
         if self.serving.is_none() && self.open[DelayKind::Psd as usize].is_some() {
             self.begin(DelayKind::St, position);
         }
     }
 
-    /// The scheduler is left, with preemption on, or into the idle thread.
+    /// Notes that the scheduler is left, with preemption on or into the idle thread.
     pub fn scheduled(&mut self, position: u64, library: &Blocks) {
         if self.serving.is_some() || self.open[DelayKind::Psd as usize].is_none() {
             return;
@@ -317,7 +317,7 @@ impl DelayTracer {
         self.switched = Some(self.now(position));
     }
 
-    /// What is off now.
+    /// Takes what is off now.
     pub fn settle(&mut self, irqs: bool, preemption: bool, position: u64, library: &Blocks) {
         if self.serving.is_some() {
             return;
@@ -342,8 +342,8 @@ impl DelayTracer {
         }
     }
 
-    /// The CPU sleeps. What is open goes on behind it: of the pieces before, one that is cut
-    /// short by the interrupt can be as long as the longest.
+    /// Notes that the CPU sleeps. Open delays go on after the sleep. A piece before it that the
+    /// interrupt cuts short can be as long as the longest.
     pub fn sleep(&mut self, position: u64) {
         self.sleeps += 1;
         let now = self.now(position);
@@ -353,13 +353,13 @@ impl DelayTracer {
         }
     }
 
-    /// A sample is armed.
+    /// Notes that a sample is armed.
     pub fn armed(&mut self) {
         self.armed = true;
         self.switched = None;
     }
 
-    /// A sample is taken.
+    /// Notes that a sample is taken.
     pub fn taken(&mut self, position: u64) {
         let now = self.now(position);
         let switched = self.switched.take().filter(|_| self.armed);
@@ -370,7 +370,7 @@ impl DelayTracer {
         }
     }
 
-    /// What was followed is not what the code proved it to be.
+    /// Forgets what is open: the followed state is not what the code proved it to be.
     pub fn forget(&mut self) {
         self.open = [None; 4];
         self.serving = None;
@@ -403,7 +403,7 @@ impl DelayTracer {
 
     // --- the end ----------------------------------------------------------------------------
 
-    /// What was found, from this position on.
+    /// Returns the findings, from this position on.
     pub fn finish(self, begun: u64, clock: GuestClock, names: &Names) -> Delays {
         let text = |func: &Func| names.text(*func).to_owned();
         let delay = |(kind, found): (DelayKind, Found)| Delay {
@@ -442,7 +442,7 @@ impl DelayTracer {
     }
 }
 
-/// The name of an entry; of a table's, with its place in it.
+/// Returns the name of an entry; for a table's, with its offset in it.
 fn entry((func, address): (Func, u64), names: &Names) -> String {
     let behind = names.symbols().at(address).map_or(0, |(_, behind)| behind);
     let name = names.text(func);

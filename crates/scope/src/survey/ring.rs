@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The blocks that ran last, without those of interrupts: from them it is told who called whom.
+//! The blocks that ran last, without those of interrupts. They show which function called which.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use crate::blocks::Blocks;
 use crate::decode::Transfer;
 use crate::names::{CodeKind, Func, KERNEL};
 
-/// How many blocks are remembered: as many as run in some 5 ms.
+/// The number of blocks that are remembered: as many as run in some 5 ms.
 const ROOM: usize = 1 << 20;
 
 /// The blocks that ran last.
 #[derive(Debug)]
 pub struct Ring {
-    /// Number of the block, and how many of its instructions ran.
+    /// Number of the block, and the number of its instructions that ran.
     blocks: Vec<(u32, u32)>,
-    /// How many there were, without those that were dropped.
+    /// The number of blocks, without those that were dropped.
     next: usize,
-    /// How many there were at most.
+    /// The highest number of blocks so far.
     most: usize,
 }
 
 impl Ring {
-    /// An empty one.
+    /// Creates an empty ring.
     pub fn new() -> Self {
         Self {
             blocks: vec![(0, 0); ROOM],
@@ -31,12 +31,12 @@ impl Ring {
         }
     }
 
-    /// The place of the next block.
+    /// Returns the place of the next block.
     pub fn next(&self) -> usize {
         self.next
     }
 
-    /// A block ran.
+    /// Adds a block that ran.
     #[inline]
     pub fn push(&mut self, block: u32, ran: u32) {
         self.blocks[self.next % ROOM] = (block, ran);
@@ -44,7 +44,7 @@ impl Ring {
         self.most = self.most.max(self.next);
     }
 
-    /// Forgets all from this place on.
+    /// Forgets all blocks from this place on.
     pub fn drop_from(&mut self, place: usize) {
         self.next = place;
     }
@@ -57,7 +57,7 @@ impl Ring {
         self.blocks[place % ROOM]
     }
 
-    /// Which function ran longest from this place on, and for how long; nothing where that is
+    /// Returns the function that ran longest from this place on, and its time; `None` if that is
     /// not remembered.
     pub fn longest(&self, from: usize, library: &Blocks) -> Option<(Func, u64)> {
         if from < self.first() {
@@ -70,10 +70,10 @@ impl Ring {
         own.into_iter().max_by_key(|(func, ran)| (*ran, *func))
     }
 
-    /// The function at this place and its callers, the outermost first; none where that is not
+    /// Returns the function at this place and its callers, outermost first; empty if that is not
     /// remembered. Thunks are no functions.
     ///
-    /// From there back each call without its return is a caller, up to where the CPU came by
+    /// Going back from there, each call without its return is a caller, up to where the CPU came by
     /// itself, to user space, or to a switch of threads.
     pub fn callers(&self, place: usize, library: &Blocks) -> Vec<Func> {
         if place < self.first() || place >= self.next {
@@ -132,12 +132,13 @@ fn is_entry(block: u32, library: &Blocks) -> bool {
     first && library.names.name(func).kind.is_entry()
 }
 
-/// In a detour, what returns jumps, and what calls fills the CPU's buffer of returns.
+/// Returns true if a function is a detour, in which returns jump and calls fill the CPU's buffer of
+/// returns.
 fn is_indirect(func: Func, library: &Blocks) -> bool {
     library.names.code().is_detour(library.names.text(func))
 }
 
-/// Whether a call leads out of its function, into the block that ran next.
+/// Returns true if a call leads out of its function, into the block that ran next.
 fn is_call(block: u32, next: u32, library: &Blocks) -> bool {
     let ((func, _), (called, first)) = (library.func(block), library.func(next));
     !is_indirect(func, library) && (first || called != func)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Follows a whole run on all of its CPUs, which take turns.
 //!
-//! The length of a section is what its own CPU executes. Others' turns do not count, but where
-//! that CPU waits for them: it has paused in the kernel, and goes on when the others let it.
+//! The length of a section is what its own CPU executes. The turns of other CPUs do not count,
+//! except where that CPU waits for them: it has paused in the kernel, and goes on when the others
+//! let it.
 
 use punctual_trace::marker::Marker;
 use punctual_trace::{Item, Word};
@@ -19,14 +20,14 @@ pub struct RunTracer<'a> {
     cpus: Vec<SectionTracer<'a>>,
     /// The CPU that has the turn.
     turn: usize,
-    /// What was said of CPUs that there are not.
+    /// The number of mentions of CPUs that do not exist.
     strange: u64,
-    /// What was found in each step that is over, where that is kept, by this clock.
+    /// The findings of each step that is over, where they are kept, by this clock.
     steps: Option<(GuestClock, Vec<Vec<Hotspot>>)>,
 }
 
 impl<'a> RunTracer<'a> {
-    /// One who has seen nothing yet; each of the CPUs has its own copy of the names.
+    /// Creates a tracer that has seen nothing yet. Each CPU has its own copy of the names.
     pub fn new(names: impl Fn() -> Names<'a>, preemption: Preemptibility, cpus: u32) -> Self {
         let tracer = |cpu| SectionTracer::new(names(), preemption, cpu, cpus > 1);
         Self {
@@ -37,7 +38,7 @@ impl<'a> RunTracer<'a> {
         }
     }
 
-    /// One that keeps what it finds step by step, from before the first one on.
+    /// Creates a tracer that keeps its findings step by step, from before the first one on.
     pub fn by_step(
         names: impl Fn() -> Names<'a>,
         preemption: Preemptibility,
@@ -50,7 +51,8 @@ impl<'a> RunTracer<'a> {
         }
     }
 
-    /// What was found in each step that is over, the first one behind what was before it.
+    /// Returns the findings from before the first step, followed by those of each step that is
+    /// over.
     pub fn steps(self) -> Vec<Vec<Hotspot>> {
         self.steps.map(|(_, steps)| steps).unwrap_or_default()
     }
@@ -103,7 +105,7 @@ impl<'a> RunTracer<'a> {
         self.cpus[next].returns(now, left);
     }
 
-    /// What was found.
+    /// Returns the findings.
     pub fn finish(self, clock: GuestClock) -> Survey {
         let all = self.cpus.iter();
         let mut hotspots: Vec<Hotspot> = all.flat_map(|cpu| cpu.hotspots(clock)).collect();
@@ -122,7 +124,7 @@ impl<'a> RunTracer<'a> {
         }
     }
 
-    /// The theorem of `bound` is one of one CPU.
+    /// Returns the delays. The theorem of `bound` applies to one CPU only.
     fn delays(mut self, clock: GuestClock) -> Delays {
         match self.cpus.pop() {
             Some(only) if self.cpus.is_empty() => only.delays(clock),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a survey finds: sections in which something is off, by where they began.
+//! The findings of a survey: sections in which something is off, by where they began.
 
 use punctual_model::Nanos;
 
 use super::delays::Delays;
 
-/// What is surveyed.
+/// The kind of section that is surveyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SectionKind {
     /// Interrupts are off.
@@ -14,14 +14,14 @@ pub enum SectionKind {
     PreemptOff,
     /// A soft interrupt is served.
     Softirq,
-    /// Kernel code that is not preempted.
+    /// Kernel code runs that is not preempted.
     NotPreemptible,
-    /// It spins for what another CPU is to do.
+    /// The CPU spins for something that another CPU is to do.
     Spinning,
 }
 
 impl SectionKind {
-    /// All, in their order.
+    /// All kinds, in their order.
     pub const ALL: [Self; 5] = [
         Self::IrqsOff,
         Self::PreemptOff,
@@ -30,7 +30,7 @@ impl SectionKind {
         Self::Spinning,
     ];
 
-    /// In words.
+    /// Returns the kind in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::IrqsOff => "interrupts off",
@@ -42,46 +42,46 @@ impl SectionKind {
     }
 }
 
-/// All sections of a CPU that began at one place.
+/// The sections of a CPU that began at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hotspot {
-    /// What they are.
+    /// The kind of section.
     pub what: SectionKind,
     /// The CPU.
     pub cpu: u32,
     /// The function that began them.
     pub function: String,
-    /// How many there were.
+    /// The number of sections.
     pub count: u64,
-    /// The longest.
+    /// Length of the longest.
     pub longest: Nanos,
-    /// All together.
+    /// Length of all together.
     pub sum: Nanos,
     /// The step in which the longest was, from 0.
     pub step: u32,
-    /// Where the longest ended.
+    /// The function in which the longest ended.
     pub ended: String,
-    /// What took most of the longest itself, and how long.
+    /// The function that took most of the longest itself, and its time.
     pub most: (String, Nanos),
-    /// Of [`SectionKind::Spinning`]: which CPU had the turn before the longest was over, and
-    /// what it executed.
+    /// For [`SectionKind::Spinning`]: the CPU that had the turn before the longest was over, and
+    /// the function that it executed.
     pub awaited: Option<(u32, String)>,
 }
 
-/// What a survey found.
+/// The findings of a survey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
-    /// How many CPUs took turns; 1 where there was one only.
+    /// The number of CPUs that took turns; 1 if there was only one.
     pub cpus: u32,
-    /// CPUs that were never in user space: what was off there is not known, and not told.
+    /// CPUs that were never in user space. What was off there is not known, and not reported.
     pub unknown: Vec<u32>,
     /// The places, the longest first.
     pub hotspots: Vec<Hotspot>,
-    /// How many instructions ran, from the first step to the end, on all CPUs.
+    /// The number of instructions that ran, from the first step to the end, on all CPUs.
     pub instructions: u64,
-    /// How often the followed state was not what the code proved it to be; sections that were
-    /// open then are not counted.
+    /// The number of times that the followed state was not what the code proved it to be. Sections
+    /// that were open then are not counted.
     pub mended: u64,
-    /// What delayed threads; nothing where there are several CPUs.
+    /// The delays of threads; empty if there are several CPUs.
     pub delays: Delays,
 }

@@ -72,8 +72,8 @@ const LOAD: &[u8] = &[0x48, 0x8b, 0x00];
 const INC: &[u8] = &[0x65, 0xff, 0x04, 0x25, 0x88, 0x4e, 0x03, 0x00];
 const DEC: &[u8] = &[0x65, 0xff, 0x0c, 0x25, 0x88, 0x4e, 0x03, 0x00];
 
-/// `andl $0x7fffffff,%gs:0x34e88`, `orl $0x80000000,…`: the thread is to give up the CPU, or
-/// has done.
+/// `andl $0x7fffffff,%gs:0x34e88`, `orl $0x80000000,…`: the thread is to give up the CPU, or has
+/// done so.
 const NEED: &[u8] = &[
     0x65, 0x81, 0x24, 0x25, 0x88, 0x4e, 3, 0, 0xff, 0xff, 0xff, 0x7f,
 ];
@@ -82,14 +82,14 @@ const DONE: &[u8] = &[0x65, 0x81, 0x0c, 0x25, 0x88, 0x4e, 3, 0, 0, 0, 0, 0x80];
 const ARMED: &[u8] = &[0x0f, 0x1f, 0x80, 0x10, 0x50, 0x4e, 0x43];
 const TAKEN: &[u8] = &[0x0f, 0x1f, 0x80, 0x20, 0x50, 0x4e, 0x43];
 
-/// A block: where it is, its instructions, and how many of them ran.
+/// A block: its address, its instructions, and the number of them that ran.
 struct Step(u64, Vec<&'static [u8]>, usize);
 
 fn all(address: u64, code: &[&'static [u8]]) -> Step {
     Step(address, code.to_vec(), code.len())
 }
 
-/// So many that do nothing.
+/// Creates a block of instructions that do nothing.
 fn nops(address: u64, count: usize) -> Step {
     all(address, &vec![NOP; count])
 }
@@ -131,8 +131,8 @@ fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {
     }
 }
 
-/// What is found of a kind: function, count, longest and all together. Blocks that the plugin
-/// tells as wholes are followed on a shorter way, which must come to the same.
+/// Returns the findings of a kind: function, count, longest and sum. Blocks that the plugin reports
+/// as wholes are followed on a shorter way, which must come to the same.
 fn found_on(preemption: Preemptibility, steps: &[Step], what: SectionKind) -> Vec<Place> {
     let found = survey(steps, preemption, false);
     assert_eq!(found, survey(steps, preemption, true));
@@ -173,7 +173,7 @@ fn interrupts_are_off_from_the_entry_and_from_cli_to_sti() {
     assert_eq!(found(&steps, SectionKind::IrqsOff), expected);
 }
 
-/// Whole blocks, each so many times in a row, within one section with preemption off.
+/// Surveys whole blocks, each repeated a number of times, within one section with preemption off.
 fn long_section(runs: &[(u64, usize)]) -> Hotspot {
     let symbols = Symbols::parse(Architecture::Amd64, KALLSYMS).unwrap();
     let programs = UserSymbols::default();

@@ -17,23 +17,23 @@ use crate::masks::{Mask, Masking, Masks};
 use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemptibility::Preemptibility;
 
-/// So many blocks of open sections are remembered one by one; then those of a function are added
-/// up.
+/// The maximum number of blocks of open sections in the log. Beyond it, the times of each function
+/// are added up.
 const LOG: usize = 1 << 20;
-/// So many of the last stay as they ran: who called is seen there.
+/// The number of last blocks that stay as they ran: the callers are found there.
 const LAST: usize = 64;
 
-/// A section that is open.
+/// An open section.
 #[derive(Clone, Copy)]
 struct Open {
     from: u64,
-    /// The function that began it; to be found where a helper did.
+    /// The function that began it. It is still to be found where a helper began it.
     by: Option<Func>,
-    /// Where its blocks begin in the log.
+    /// Index in the log at which its blocks begin.
     log: usize,
 }
 
-/// What of a block matters most of the time.
+/// The properties of a block that matter most of the time.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a property of its own"
@@ -42,32 +42,32 @@ struct Open {
 struct Shape {
     func: Func,
     length: u32,
-    /// Whether nothing of what is followed can change in it.
+    /// True if it can change nothing that is followed.
     quiet: bool,
-    /// Whether the kernel pauses in it: where there are other CPUs, to wait for one of them.
+    /// True if the kernel pauses in it. Where there are other CPUs, it waits for one of them.
     waits: bool,
-    /// Whether its function works for others, as those of locks do.
+    /// True if its function works for others, as those of locks do.
     helps: bool,
     turn: Turn,
-    /// Whether its function carries out the tick.
+    /// True if its function carries out the tick.
     ticks: bool,
-    /// Whether only the timer's interrupts lead here.
+    /// True if only the timer's interrupts lead here.
     is_timers: bool,
-    /// Whether its function asks whether another thread is to run.
+    /// True if its function asks whether another thread is to run.
     asks: bool,
-    /// Whether its function looks, now and then, whether threads wait.
+    /// Set if its function looks, now and then, for waiting threads.
     looks: Option<Looks>,
-    /// Whether it is the first block of its function.
+    /// True if it is the first block of its function.
     first: bool,
-    /// Whether its function binds the running thread to its CPU, or no longer.
+    /// True if its function binds the running thread to its CPU; false if it releases it.
     pins: Option<bool>,
-    /// Whether its function begins to read under RCU, or ends.
+    /// True if its function begins to read under RCU; false if it ends.
     reads: Option<bool>,
-    /// Whether its function makes a thread of real time the next one, or another.
+    /// True if its function makes a real-time thread the next one; false for another thread.
     class: Option<bool>,
 }
 
-/// Where a block takes the CPU, as far as delays end or begin there.
+/// The place to which a block takes the CPU, as far as delays end or begin there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Nowhere,
@@ -79,7 +79,8 @@ enum Turn {
     Idle,
 }
 
-/// Which of two names it is.
+/// Returns true if the text is the second of two names, false if it is the first; `None` if it is
+/// neither.
 fn one_of(text: &str, names: [&str; 2]) -> Option<bool> {
     let found = names.iter().position(|name| *name == text);
     found.map(|number| number == 1)
@@ -96,7 +97,7 @@ impl Turn {
     }
 }
 
-/// How long each function ran.
+/// Returns how long each function ran.
 fn by_function(log: &[(Func, u64)]) -> BTreeMap<Func, u64> {
     let mut sums = BTreeMap::new();
     for (func, ran) in log {
@@ -121,55 +122,55 @@ struct Found {
 pub struct SectionTracer<'a> {
     library: Blocks<'a>,
     shapes: Vec<Shape>,
-    /// Whether the block before is one after which nothing can have changed.
+    /// True if nothing can have changed after the previous block.
     quiet: bool,
-    /// Whether it is still to be found who had a section begun.
+    /// True if the function on whose behalf a section began is still to be found.
     seeking: bool,
     preemption: Preemptibility,
-    /// What the CPU has executed, and waited for.
+    /// The instructions that the CPU has executed, plus those that it waited for.
     position: u64,
-    /// How much of it was others' turns that it waited for.
+    /// The part of `position` that was other CPUs' turns, for which this one waited.
     waited: u64,
     begun: Option<u64>,
-    /// Whether any section is open.
+    /// True if any section is open.
     opened: bool,
     step: Option<u32>,
     known: bool,
     open: [Option<Open>; 5],
     closed_entries: u32,
     count: i64,
-    /// What was read of the interrupts' mask, to be restored.
+    /// Values that were read from the interrupt mask, to be restored.
     masks: Masks,
     previous: Option<(u32, bool)>,
-    /// Whether `handle_softirqs` has called a pointer, which is on its way to its function.
+    /// True if `handle_softirqs` has called a pointer and the CPU is on its way to the function.
     calls_action: bool,
     log: Vec<(Func, u64)>,
     found: HashMap<(SectionKind, Func), Found>,
     delays: DelayTracer,
     mended: u64,
     cpu: u32,
-    /// Whether there are others.
+    /// True if there are other CPUs.
     in_turn: bool,
-    /// Whether it waits for another one.
+    /// True if it waits for another CPU.
     waits: bool,
-    /// When its turn ended, by what all CPUs have executed.
+    /// Position at which its turn ended, in instructions that all CPUs have executed.
     left: u64,
-    /// Whose turn was waited for last, and what that one executed.
+    /// The CPU whose turn was waited for last, and the function that it executed.
     awaited: Option<(u32, Func)>,
-    /// What it executed last that is no helper.
+    /// The last function that it executed, helpers left out.
     plain: Func,
-    /// What is off from one sample to the next, where that is asked for.
+    /// Tracks what is off from one sample to the next, where that is asked for.
     timeline: Option<Timeline>,
-    /// The periods that are over and not yet taken away.
+    /// The periods that are over and that nobody has taken yet.
     periods: Vec<Period>,
-    /// The threads of programs whose waits end periods, too.
+    /// The threads of programs whose waits also end periods.
     program: Option<Program>,
-    /// Whether the scheduler was called, and has not yet switched preemption on again.
+    /// True if the scheduler was called and has not yet switched preemption on again.
     in_scheduler: bool,
 }
 
 impl<'a> SectionTracer<'a> {
-    /// One who has seen nothing yet.
+    /// Creates a tracer that has seen nothing yet.
     pub fn new(names: Names<'a>, preemption: Preemptibility, cpu: u32, in_turn: bool) -> Self {
         Self {
             library: Blocks::new(names),
@@ -206,7 +207,7 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// One that also tells what is off from one sample to the next.
+    /// Creates a tracer that also tells what is off from one sample to the next.
     pub fn with_periods(
         names: Names<'a>,
         preemption: Preemptibility,
@@ -219,22 +220,22 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// The threads of programs, where their waits end periods.
+    /// Returns the threads of programs, where their waits end periods.
     pub fn program(&self) -> Option<&Program> {
         self.program.as_ref()
     }
 
-    /// The periods that are over since this was asked last.
+    /// Takes the periods that have ended since the last call.
     pub fn take_periods(&mut self) -> Vec<Period> {
         std::mem::take(&mut self.periods)
     }
 
-    /// The names of what ran.
+    /// Returns the names of what ran.
     pub fn names(&self) -> &Names<'a> {
         &self.library.names
     }
 
-    /// What is off now, for the timeline.
+    /// Notes in the timeline what is off now.
     fn note(&mut self, func: Func, scheduled: bool) {
         let Some(timeline) = &mut self.timeline else {
             return;
@@ -271,24 +272,25 @@ impl<'a> SectionTracer<'a> {
         timeline.note(self.position, state, func, helps, false);
     }
 
-    /// Takes note of a further block.
+    /// Learns a further block.
     pub fn learn(&mut self, block: &Block) {
         self.library.learn(block);
         self.shapes.push(self.shape(block.number));
     }
 
-    /// How much it has executed.
+    /// Returns the number of instructions that it has executed.
     pub fn executed(&self) -> u64 {
         self.position - self.waited
     }
 
-    /// Its turn ends; `now` is what all CPUs have executed. Returns what it was at.
+    /// Ends its turn; `now` is what all CPUs have executed. Returns its number and the last
+    /// function that is no helper.
     pub fn leaves(&mut self, now: u64) -> (u32, Func) {
         self.left = now;
         (self.cpu, self.plain)
     }
 
-    /// Its turn begins, after that of another one. What it waited for counts as its own.
+    /// Begins its turn, after that of another CPU. The time that it waited for counts as its own.
     pub fn returns(&mut self, now: u64, awaited: (u32, Func)) {
         if !self.waits {
             return;
@@ -302,7 +304,7 @@ impl<'a> SectionTracer<'a> {
         self.run(spinning, u32::try_from(waited).unwrap_or(u32::MAX));
     }
 
-    /// What of a block matters most of the time.
+    /// Returns the properties of a block that matter most of the time.
     fn shape(&self, block: u32) -> Shape {
         let (func, first) = self.library.func(block);
         let decoded = self.library.block(block);
@@ -343,7 +345,7 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// A block ran as a whole: most of them change nothing.
+    /// Follows a block that ran as a whole. Most of them change nothing.
     pub fn whole(&mut self, block: u32) {
         let shape = self.shapes[block as usize];
         if shape.quiet && self.quiet && !self.seeking && !self.waits {
@@ -360,7 +362,7 @@ impl<'a> SectionTracer<'a> {
         self.seeking = self.open.iter().flatten().any(|open| open.by.is_none());
     }
 
-    /// One thing happened on this CPU; of a step all are told.
+    /// Follows one thing that happened on this CPU. A step is reported to all CPUs.
     pub fn word(&mut self, word: Word) {
         match word {
             Word::Ran {
@@ -427,7 +429,7 @@ impl<'a> SectionTracer<'a> {
         self.previous = Some((block, whole));
     }
 
-    /// What of a block has to do with a program's thread.
+    /// Follows a program's thread through a block.
     fn follow(&mut self, block: u32, func: Func) {
         let (Some(program), Some(timeline)) = (&mut self.program, &mut self.timeline) else {
             return;
@@ -448,7 +450,7 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// What the running thread takes hold of, and a switch has to see to.
+    /// Notes what the running thread takes hold of and a switch has to see to.
     fn hold(&mut self, shape: Shape, ops: &[(u32, Op)], ran: u32) {
         let Some(timeline) = &mut self.timeline else {
             return;
@@ -466,7 +468,7 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// What of a block the timeline has to know.
+    /// Tells the timeline what it has to know of a block.
     fn mark(&mut self, shape: Shape, func: Func, first: bool) {
         let Some(timeline) = &mut self.timeline else {
             return;
@@ -492,7 +494,8 @@ impl<'a> SectionTracer<'a> {
         self.note(func, shape.turn == Turn::Schedule);
     }
 
-    /// A function spins from its first pause to where the CPU goes on in another one.
+    /// Follows spinning. A function spins from its first pause to where the CPU goes on in another
+    /// one.
     fn wait(&mut self, func: Func, waits: bool) {
         let spinning = self.open[SectionKind::Spinning as usize].and_then(|open| open.by);
         if spinning.is_some_and(|by| by != func) {
@@ -520,8 +523,7 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// Adds up how long each function ran from where one open section begins to where the next
-    /// does.
+    /// Adds up the time of each function between the starts of open sections.
     fn sum_up(&mut self) {
         let kept = self.log.split_off(self.log.len().saturating_sub(LAST));
         let old = std::mem::take(&mut self.log);
@@ -540,7 +542,7 @@ impl<'a> SectionTracer<'a> {
         self.log.extend(kept);
     }
 
-    /// What of delays begins or ends with a block; then what is off.
+    /// Notes which delays begin or end with a block, and then what is off.
     fn turn(&mut self, turn: Turn) {
         let (delays, library) = (&mut self.delays, &self.library);
         match turn {
@@ -608,8 +610,8 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// The functions of soft interrupts are those that are called through a pointer, be it by
-    /// way of a detour.
+    /// Follows soft interrupts. Their functions are those that are called through a pointer,
+    /// directly or by way of a detour.
     fn softirq(&mut self, func: Func, first: bool, kind: CodeKind) {
         if kind == CodeKind::Softirq {
             self.close(SectionKind::Softirq, func);
@@ -672,7 +674,7 @@ impl<'a> SectionTracer<'a> {
         self.known = true;
     }
 
-    /// What was followed is not what the code proves.
+    /// Counts a correction: the followed state is not what the code proves.
     fn mend(&mut self) {
         self.mended += u64::from(self.known);
         self.delays.forget();
@@ -754,7 +756,7 @@ impl<'a> SectionTracer<'a> {
         self.note(func, false);
     }
 
-    /// Something is done about what masks interrupts.
+    /// Applies an operation on the interrupt mask.
     fn mask(&mut self, done: (Mask, Masking), func: Func) {
         let off = self.open[SectionKind::IrqsOff as usize].is_some();
         let Some(is_masked) = self.masks.apply(done, self.position, off) else {
@@ -773,8 +775,8 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// Calls are not followed here; but `__local_bh_enable_ip` is called with 0x201 by the
-    /// functions that give a lock back, and they come right before.
+    /// Returns true if a lock's function called. Calls are not followed here, but the functions
+    /// that give a lock back call `__local_bh_enable_ip` with 0x201, and they come right before.
     fn was_called_by_lock(&self) -> bool {
         let names = self
             .log
@@ -833,7 +835,7 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// Its part of what was found: the places, in any order.
+    /// Returns the places that it found, in any order.
     pub fn hotspots(&self, clock: GuestClock) -> Vec<Hotspot> {
         let text = |func: Func| self.library.names.text(func).to_owned();
         let hotspot = |((what, by), found): (&(SectionKind, Func), &Found)| Hotspot {
@@ -851,27 +853,27 @@ impl<'a> SectionTracer<'a> {
         self.found.iter().map(hotspot).collect()
     }
 
-    /// Forgets what was found.
+    /// Forgets the places that were found.
     pub fn forget_found(&mut self) {
         self.found.clear();
     }
 
-    /// Whether it was ever known what is off: it is not in user space.
+    /// Returns true if it was ever known what is off. In user space it is not.
     pub fn is_known(&self) -> bool {
         self.known
     }
 
-    /// How much it has executed since the first step began.
+    /// Returns the number of instructions that it has executed since the first step began.
     pub fn since_begun(&self) -> u64 {
         self.executed() - self.begun.unwrap_or(0)
     }
 
-    /// How often the followed state was not what the code proved it to be.
+    /// Returns how often the followed state was not what the code proved it to be.
     pub fn mended(&self) -> u64 {
         self.mended
     }
 
-    /// What delayed threads on it.
+    /// Returns the delays of threads on this CPU.
     pub fn delays(self, clock: GuestClock) -> Delays {
         let begun = self.begun.unwrap_or(0);
         self.delays.finish(begun, clock, &self.library.names)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened in a window.
+//! The events in a window.
 //!
-//! Positions are instructions from the window's begin on, of all CPUs together: where several
+//! Positions are instructions from the window's start on, of all CPUs together. Where several CPUs
 //! take turns, that is the time that all of them see.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,36 +12,36 @@ use crate::names::Func;
 /// The number of an [`Activation`].
 pub type Number = u32;
 
-/// A thread, by the address of its task in the kernel; the CPU's number where it is not known.
+/// A thread, by the address of its task in the kernel; the CPU's number where that is not known.
 pub type Task = u64;
 
-/// A function that runs, from where it is entered to where it is left.
+/// A run of a function, from its entry to its end.
 #[derive(Clone, Debug)]
 pub struct Activation {
     /// The function.
     pub func: Func,
-    /// What called it, or what it interrupted.
+    /// The function that called it, or that it interrupted.
     pub parent: Option<Number>,
-    /// Where it was entered, in instructions from the window's begin; `None`: before that.
+    /// Position of its entry, in instructions from the window's start; `None` if before that.
     pub begin: Option<u64>,
-    /// Where it was left; `None`: not within the window.
+    /// Position of its end; `None` if not within the window.
     pub end: Option<u64>,
-    /// For whom it ran.
+    /// The thread for which it ran.
     pub task: Task,
-    /// Whether it was called through a pointer: somebody had asked for it before.
+    /// True if it was called through a pointer: somebody had asked for it before.
     pub by_pointer: bool,
-    /// Whether the CPU came here by itself: by an interrupt, an exception, a system call.
+    /// True if the CPU came here by itself: by an interrupt, an exception or a system call.
     pub(super) entry: bool,
-    /// Whether interrupts were open before that.
+    /// True if interrupts were open before that.
     pub(super) opened: bool,
-    /// What the interrupted code was about to do: its last instruction was done, and none of
+    /// The pending transfer of the interrupted code. Its last instruction was done, and none of
     /// those it led to.
     pub(super) pending: Transfer,
 }
 
 #[cfg(test)]
 impl Activation {
-    /// One of which nothing else is known.
+    /// Creates an activation of which nothing else is known.
     pub fn of(func: Func, parent: Option<Number>, task: Task) -> Self {
         Self {
             func,
@@ -57,135 +57,136 @@ impl Activation {
     }
 }
 
-/// A stretch in which nothing changes: (a part of) a block.
+/// A stretch in which nothing changes: a block or a part of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// On which CPU.
+    /// The CPU.
     pub cpu: u32,
-    /// Where it begins, in instructions from the window's begin.
+    /// Start, in instructions from the window's start.
     pub from: u64,
-    /// How many instructions.
+    /// The number of instructions.
     pub length: u32,
     /// The function that runs.
     pub top: Number,
-    /// For whom.
+    /// The thread for which it runs.
     pub task: Task,
-    /// Whether in user space.
+    /// True if in user space.
     pub user: bool,
-    /// Who masked interrupts, where they are.
+    /// The function that masked interrupts, where they are masked.
     pub irqs_off: Option<Number>,
-    /// Who switched preemption off, where it is.
+    /// The function that switched preemption off, where it is off.
     pub preempt_off: Option<Number>,
-    /// Where its first instruction is.
+    /// Address of its first instruction.
     pub address: u64,
-    /// Whether the CPU slept for so long, and nothing ran.
+    /// True if the CPU slept for this long and nothing ran.
     pub asleep: bool,
 }
 
-/// Somebody made threads ready to run.
+/// A wake-up: threads were made ready to run.
 #[derive(Clone, Debug)]
 pub struct Wake {
-    /// Where.
+    /// Position.
     pub at: u64,
-    /// On which CPU.
+    /// The CPU.
     pub cpu: u32,
-    /// The kernel's function for it.
+    /// The kernel's function that did it.
     pub by: Number,
-    /// What may be the thread's task: all that this function's operands were based on.
+    /// Candidates for the thread's task: all bases of this function's operands.
     pub bases: BTreeSet<u64>,
 }
 
-/// Something happened on a CPU.
+/// A moment on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Where: behind the instruction.
+    /// Position after the instruction.
     pub at: u64,
-    /// On which CPU.
+    /// The CPU.
     pub cpu: u32,
 }
 
-/// A thread got a CPU.
+/// A switch: a thread got a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Where.
+    /// Position.
     pub at: u64,
-    /// Which CPU.
+    /// The CPU.
     pub cpu: u32,
-    /// Which thread.
+    /// The thread.
     pub task: Task,
 }
 
 /// A function's access to a lock, or its pause while it waits for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Where: behind the block.
+    /// Position after the block.
     pub at: u64,
-    /// On which CPU.
+    /// The CPU.
     pub cpu: u32,
     /// The function.
     pub by: Number,
-    /// The lock's address; 0 where it is none.
+    /// The lock's address; 0 if it is none.
     pub address: u64,
 }
 
-/// All that happened in a window.
+/// The events in a window.
 #[derive(Debug, Default)]
 pub struct Walk {
     /// The functions.
     pub activations: Vec<Activation>,
-    /// What ran, on one CPU after the other, without gaps.
+    /// The stretches that ran, on one CPU after the other, without gaps.
     pub spans: Vec<Span>,
-    /// Who was made ready.
+    /// The wake-ups.
     pub wakes: Vec<Wake>,
-    /// The thread that had a CPU first, by CPU; of one to which no other thread came it is not
-    /// known.
+    /// The thread that first had a CPU, by CPU. It is unknown for a CPU that no other thread got.
     pub first: BTreeMap<u32, Task>,
-    /// Where threads got a CPU.
+    /// The switches of threads.
     pub switches: Vec<Switch>,
     /// Readings of the clock in user space.
     pub clocks: Vec<Moment>,
     /// Instructions that sleep until an interrupt.
     pub halts: Vec<Moment>,
-    /// Where the kernel's tracer read the clock for each switch of threads that it noted.
+    /// Positions at which the kernel's tracer read the clock for each switch of threads that it
+    /// noted.
     pub noted: Vec<u64>,
-    /// Where kernel code pauses: it spins.
+    /// Pauses of kernel code: it spins.
     pub pauses: Vec<Access>,
-    /// Where it looks whether a lock is free, while it spins.
+    /// Looks, by spinning code, at whether a lock is free.
     pub waits: Vec<Access>,
-    /// Where a spinning lock is given back.
+    /// Places at which a spinning lock is given back.
     pub unlocks: Vec<Access>,
     /// Threads that give up their CPU's turn in user space, again and again.
     pub idlers: BTreeSet<Task>,
-    /// How often the followed state was not what the code proved it to be.
+    /// The number of times that the followed state was not what the code proved it to be.
     pub mended: u32,
-    /// How many instructions ran.
+    /// The number of instructions that ran.
     pub total: u64,
     /// The CPU on which it ended.
     pub cpu: u32,
-    /// Whether CPUs take turns.
+    /// True if CPUs take turns.
     pub in_turn: bool,
 }
 
 impl Walk {
-    /// The function that runs in a span and those that called it, the innermost first.
+    /// Returns the function that runs in a span and those that called it, innermost first.
     pub fn chain(&self, top: Number) -> impl Iterator<Item = Number> + '_ {
         std::iter::successors(Some(top), |number| self.activation(*number).parent)
     }
 
-    /// The CPU that runs at a position.
+    /// Returns the CPU that runs at a position.
     pub fn cpu_at(&self, position: u64) -> Option<u32> {
         let behind = self.spans.partition_point(|span| span.from <= position);
         let span = self.spans.get(behind.checked_sub(1)?)?;
         Some(span.cpu)
     }
 
-    /// The thread that had a CPU first; a number that is no thread's where that is not known.
+    /// Returns the thread that first had a CPU; a number that is no thread's where that is not
+    /// known.
     pub fn first(&self, cpu: u32) -> Task {
         let known = self.first.get(&cpu).copied();
         known.unwrap_or_else(|| Task::from(cpu))
     }
 
-    /// That the CPU slept at a halt, for as long as so many instructions take.
+    /// Makes the CPU sleep at a halt, for as long as this many instructions take.
     pub fn sleep(&mut self, halt: u64, by: u64) {
         let place = self.spans.partition_point(|span| span.from < halt);
         let Some(before) = place.checked_sub(1).map(|number| self.spans[number]) else {
@@ -219,7 +220,7 @@ impl Walk {
         self.total += by;
     }
 
-    /// What a number stands for.
+    /// Returns the activation with this number.
     pub fn activation(&self, number: Number) -> &Activation {
         &self.activations[number as usize]
     }

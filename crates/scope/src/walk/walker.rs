@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a window.
+//! Follows a window instruction by instruction.
 
 use std::collections::HashMap;
 
@@ -11,43 +11,43 @@ use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::masks::{Mask, Masking, Masks};
 use crate::names::{self, CodeKind, Func, KERNEL};
 
-/// Follows a window.
+/// Follows a window instruction by instruction.
 pub struct Walker<'a> {
     library: &'a Blocks<'a>,
     walk: Walk,
-    /// Where threads that have no CPU go on.
+    /// The functions at which threads without a CPU go on.
     stacks: HashMap<Task, Number>,
     /// The CPU that has the turn.
     cpu: Cpu,
-    /// The others.
+    /// The other CPUs.
     waiting: HashMap<u32, Cpu>,
-    /// Where the kernel read the clock last.
+    /// Position at which the kernel last read the clock.
     read: Option<u64>,
-    /// Whether the kernel's tracer is about to note a switch.
+    /// True if the kernel's tracer is about to note a switch.
     notes: bool,
 }
 
-/// A CPU, as it is followed.
+/// The followed state of a CPU.
 #[derive(Default)]
 struct Cpu {
     number: u32,
     top: Option<Number>,
     task: Task,
-    /// Who masked interrupts.
+    /// The function that masked interrupts.
     irqs_off: Option<Number>,
-    /// What was read of their mask, to be restored.
+    /// Values that were read from their mask, to be restored.
     masks: Masks,
     count: i64,
     preempt_off: Option<Number>,
     previous: Option<Previous>,
-    /// Whether anything has run on it.
+    /// True if anything has run on it.
     began: bool,
-    /// Whether the state is known: that of user space is.
+    /// True if the state is known: that of user space is.
     known: bool,
 }
 
 impl Cpu {
-    /// One of which nothing is known.
+    /// Creates a CPU of which nothing is known.
     fn new(number: u32) -> Self {
         Self {
             number,
@@ -57,7 +57,7 @@ impl Cpu {
     }
 }
 
-/// The block before.
+/// The previous block.
 #[derive(Clone, Copy)]
 struct Previous {
     func: Func,
@@ -68,7 +68,7 @@ struct Previous {
 }
 
 impl<'a> Walker<'a> {
-    /// A walker at the begin of a window.
+    /// Creates a walker at the start of a window.
     pub fn new(library: &'a Blocks<'a>) -> Self {
         Self {
             library,
@@ -103,7 +103,7 @@ impl<'a> Walker<'a> {
         self.walk
     }
 
-    /// Another CPU has the turn.
+    /// Gives the turn to another CPU.
     fn turn(&mut self, cpu: u32) {
         self.walk.in_turn = true;
         if cpu != self.cpu.number {
@@ -113,7 +113,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Which thread a CPU's first one is shows where it leaves its stack.
+    /// Names each CPU's first thread: where it leaves its stack shows which one it is.
     fn name_first(&mut self) {
         let first = &self.walk.first;
         let unknown = first.keys().next_back().copied().unwrap_or_default();
@@ -221,14 +221,14 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Whether a call is one. One within a function is a trick: it fills the CPU's buffer of
-    /// return addresses, or has a return jump somewhere.
+    /// Returns true if a call is a real one. One within a function is a trick: it fills the CPU's
+    /// buffer of return addresses, or has a return jump somewhere.
     fn is_call(&self, func: Func, first: bool) -> bool {
         let top = self.cpu.top.map(|top| self.walk.activation(top).func);
         first || top != Some(func)
     }
 
-    /// Whether a return is a jump: in a detour it is the call that leads there.
+    /// Returns true if a return is a jump: in a detour, the call leads there.
     fn is_jump(&self) -> bool {
         self.cpu.previous.is_some_and(|previous| {
             let text = self.library.names.text(previous.func);
@@ -236,13 +236,14 @@ impl<'a> Walker<'a> {
         })
     }
 
-    /// Whether what begins was called through a pointer, by a detour or without one.
+    /// Returns true if the function that begins was called through a pointer, by a detour or
+    /// without one.
     fn is_by_pointer(&self) -> bool {
         let calls = |previous: Previous| previous.whole && previous.calls_pointer;
         self.cpu.previous.is_some_and(calls) || self.is_jump()
     }
 
-    /// An interrupt, an exception or a system call.
+    /// Enters an interrupt, an exception or a system call.
     fn enter(&mut self, func: Func, kind: CodeKind, pending: Transfer) {
         if kind == CodeKind::Exception && has_faulted(self.cpu.previous.as_ref()) {
             self.take_back();
@@ -263,8 +264,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An instruction that faults was begun, but is not counted until it is done. Where the
-    /// turn was another CPU's meanwhile, what ran there was so much earlier.
+    /// Takes back an instruction that faults: it was begun, but is not counted until it is done. If
+    /// another CPU had the turn meanwhile, what ran there was that much earlier.
     fn take_back(&mut self) {
         let walk = &mut self.walk;
         let own = |span: &Span| span.cpu == self.cpu.number;
@@ -293,7 +294,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Back from an interrupt, an exception or a system call; returns what was to be done
+    /// Leaves an interrupt, an exception or a system call; returns the transfer that was pending
     /// there.
     fn leave_entry(&mut self) -> Transfer {
         let mut left = (true, Transfer::On);
@@ -313,8 +314,8 @@ impl<'a> Walker<'a> {
         left.1
     }
 
-    /// In user space calls are not followed: the function that runs is all that is told, and
-    /// where none of its lines is known, the line that it was called from.
+    /// Follows user space. Calls are not followed there: only the running function is told or, if
+    /// none of its lines is known, the line that called it.
     fn in_user(&mut self, func: Func) {
         if self.cpu.count & ALL_BITS != 0 || self.cpu.irqs_off.is_some() {
             self.walk.mended += u32::from(self.cpu.known);
@@ -348,7 +349,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// In the kernel, by a jump or where the calls could not be followed.
+    /// Follows kernel code that was reached by a jump, or where the calls could not be followed.
     fn within(&mut self, func: Func, from_table: bool, kind: CodeKind) {
         let Some(top) = self.cpu.top else {
             self.push(func, false);
@@ -404,7 +405,7 @@ impl<'a> Walker<'a> {
         self.push(func, false);
     }
 
-    /// A function has returned into `func`.
+    /// Follows the return of a function into `func`.
     fn go_back(&mut self, func: Func) {
         let Some(left) = self.cpu.top else { return };
         if self.walk.activation(left).entry {
@@ -425,8 +426,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// What called `left`, in which `func` goes on: what that called tells exceptions from system
-    /// calls, where the CPU comes by both in one way.
+    /// Returns the caller of `left`, in which `func` goes on. The functions that it called
+    /// distinguish exceptions from system calls, where the CPU enters for both in one way.
     fn unseen(&self, func: Func, left: Number) -> Func {
         let names = &self.library.names;
         let Some(own) = names.code().in_syscall else {
@@ -438,7 +439,7 @@ impl<'a> Walker<'a> {
         names.entered(func, is_exception && called.any(calls))
     }
 
-    /// A function that was entered before the window began, or before this thread was seen.
+    /// Pushes a function that was entered before the window began, or before this thread was seen.
     fn push_unseen(&mut self, func: Func) {
         self.push(func, false);
         if let Some(activation) = self.walk.activations.last_mut() {
@@ -446,7 +447,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The functions of the stack, up to where the CPU came by itself.
+    /// Returns the functions of the stack, up to where the CPU came by itself.
     fn callers(&self) -> impl Iterator<Item = Number> + '_ {
         let chain = self
             .cpu
@@ -498,7 +499,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Something is done about what masks interrupts.
+    /// Applies an operation on the interrupt mask.
     fn mask(&mut self, done: (Mask, Masking)) {
         let (at, cpu) = (self.walk.total, &mut self.cpu);
         match cpu.masks.apply(done, at, cpu.irqs_off.is_some()) {
@@ -508,7 +509,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Behind the instruction at hand.
+    /// Returns the moment after the instruction at hand.
     fn here(&self) -> Moment {
         let (at, cpu) = (self.walk.total, self.cpu.number);
         Moment { at, cpu }
@@ -525,7 +526,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// By how much is in a register: it is one of two amounts, as the caller tells.
+    /// Changes the count by an amount that is in a register: one of two, as the caller tells.
     fn preempt_by(&mut self, func: Func) {
         if self.library.names.text(func) != "__local_bh_enable_ip" {
             self.walk.mended += 1;
@@ -555,7 +556,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Where a CPU waits for a lock, and where another one gives it back.
+    /// Notes where a CPU waits for a lock, and where another one gives it back.
     fn note_locks(&mut self, pauses: bool, func: Func, memory: &[(u8, u64)]) {
         let Some(by) = self.cpu.top else { return };
         let (at, cpu) = (self.walk.total, self.cpu.number);
@@ -599,7 +600,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Whether the last instruction begun before a fault is the one that will be begun again.
+/// Returns true if the last instruction begun before a fault is the one that will be begun again.
 fn has_faulted(previous: Option<&Previous>) -> bool {
     previous.is_some_and(|previous| !previous.whole || previous.may_fault)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that are no store, and stores that are not what was stored.
+//! Files that are not stores, and stores that differ from what was stored.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several processes on one store, and what is left of one that was killed.
+//! Several processes on one store, and the remains of one that was killed.
 
 use std::env;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,14 +10,14 @@ use super::*;
 const ROLE: &str = "PUNCTUAL_STORE_TEST_ROLE";
 const FILE: &str = "PUNCTUAL_STORE_TEST_FILE";
 
-/// How many recordings [`write_a_run`] stores.
+/// The number of recordings that [`write_a_run`] stores.
 const WRITTEN: usize = 15;
 
-/// What a child says when all that it was to do is done.
+/// The output of a child that has done its work.
 const DONE: &str = "done";
 
-/// This program once more, as a process of its own that runs only `other_process`. With
-/// `limit`, none of its files may grow.
+/// Starts this program again, as a process of its own that runs only `other_process`. With `limit`,
+/// none of its files may grow.
 fn start(role: &str, path: &Path, limit: &str) -> Child {
     // In a shell, because only a process itself can limit what it may do.
     Command::new("sh")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stores of many runs: no question takes longer with each run that there is.
+//! Stores of many runs: no query takes longer with each run in the store.
 
 use super::*;
 
-/// How `SQLite` finds what a statement asks for.
+/// The plan by which `SQLite` executes a statement.
 fn plan(store: &Store, statement: &str) -> String {
     let connection = connection(store);
     let mut explain = connection
@@ -55,8 +55,8 @@ fn what_is_asked_for_each_run_is_found_by_an_index() {
     assert!(plan(&store, "SELECT plan FROM runs").contains("SCAN"));
 }
 
-/// A question that looks at all runs for each of them would take long: `benches/store.rs` takes
-/// fifty times as many.
+/// A query that looks at all runs for each of them would take long; `benches/store.rs` has fifty
+/// times as many.
 #[test]
 fn two_thousand_runs_are_stored_found_and_listed() {
     const RUNS: u64 = 2_000;

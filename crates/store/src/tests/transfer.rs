@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs of one store in another, and some of many.
+//! Runs of one store in another, and a choice of many.
 
 use super::*;
 
-/// A run with everything in it, which has ended.
+/// Adds a run that has ended, with something in each of its parts.
 fn add_whole(store: &Store, seed: u64, kernel: &str) -> String {
     let mut run = Run {
         seed,

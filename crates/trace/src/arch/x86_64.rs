@@ -9,9 +9,9 @@ pub fn marked(code: &[u8]) -> Option<u8> {
     }
 }
 
-/// Whether an instruction is a plain `mov` between a register and memory (or registers).
+/// Returns true if an instruction is a plain `mov` between a register and memory (or registers).
 ///
-/// Only of these are accesses told. QEMU 7.2 keeps the callbacks of an instruction that needs
+/// Only accesses of these are reported. QEMU 7.2 keeps the callbacks of an instruction that needs
 /// one of QEMU's helpers (`cmpxchg`, `popf`, …) in its CPU's state, and may call them once more
 /// after it has dropped them.
 pub fn is_move(code: &[u8]) -> bool {
@@ -21,8 +21,8 @@ pub fn is_move(code: &[u8]) -> bool {
     matches!(code.get(usize::from(rex)), Some(0x89 | 0x8b))
 }
 
-/// Whether an instruction is a plain `mov` of a constant to memory (or a register): so a lock is
-/// given back, which another CPU may wait for.
+/// Returns true if an instruction is a plain `mov` of a constant to memory (or a register). It can
+/// release a lock that another CPU may wait for.
 pub fn is_store(code: &[u8]) -> bool {
     matches!(code.first(), Some(0xc6 | 0xc7))
 }

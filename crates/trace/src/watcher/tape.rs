@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens in a window, until its sample is taken.
+//! Events in a window, until its sample is taken.
 
 use std::collections::VecDeque;
 
 use crate::format::Word;
 use crate::orders::Window;
 
-/// Where the next window is so near, watching goes on: changing what is instrumented has
-/// QEMU translate everything anew.
+/// The distance within which watching goes on until the next window: changing the
+/// instrumentation makes QEMU translate everything anew.
 const NEAR: u64 = 8;
 
-/// The windows of one CPU's samples, or of all CPUs' together, and what happens in the open one.
+/// The windows of one CPU's samples, or of all CPUs' together, and the events in the open one.
 #[derive(Debug)]
 pub(super) struct Tape {
-    /// Whose samples are counted; none: all CPUs'.
+    /// The CPU whose samples are counted; `None` for all CPUs.
     cpu: Option<u32>,
-    /// What is to be watched, in the order of time.
+    /// The windows to watch, in order of time.
     windows: Vec<Window>,
-    /// The next one of them.
+    /// The next of these windows.
     next: usize,
-    /// How many words are kept at most: the last ones.
+    /// The most words that are kept: the last ones.
     most: usize,
     words: VecDeque<u64>,
     lost: u64,
     /// The CPU that had the turn before the first of the words.
     turn: u32,
-    /// How many samples were taken in the step.
+    /// The number of samples taken in the step.
     taken: u64,
-    /// Whether the next one is armed.
+    /// True if the next sample is armed.
     armed: bool,
     open: Option<Window>,
-    /// Where among the words it was armed last.
+    /// The position among the words where the sample was last armed.
     again: usize,
 }
 
 impl Tape {
-    /// One for each CPU whose samples are counted alone, and one for those of all.
+    /// Creates a tape for each CPU whose samples are counted alone, and one for those of all.
     pub(super) fn of(windows: &[Window], most: usize) -> Vec<Self> {
         let mut cpus: Vec<Option<u32>> = windows.iter().map(|window| window.cpu).collect();
         cpus.sort_unstable();
@@ -62,30 +62,30 @@ impl Tape {
         cpus.into_iter().map(tape).collect()
     }
 
-    /// Whether samples that are taken on a CPU are counted here.
+    /// Returns true if samples taken on a CPU are counted here.
     pub(super) fn counts(&self, cpu: u32) -> bool {
         self.cpu.is_none_or(|own| own == cpu)
     }
 
-    /// Whether a window is open.
+    /// Returns true if a window is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// A step begins. Windows of steps gone by will not come any more.
+    /// Begins a step. Windows of earlier steps will not come any more.
     pub(super) fn step(&mut self, step: u32) {
         (self.taken, self.armed, self.open) = (0, false, None);
         let gone = |window: &&Window| window.step < step;
         self.next += self.windows[self.next..].iter().take_while(gone).count();
     }
 
-    /// Whether the next window is so near that watching is to go on.
+    /// Returns true if the next window is so near that watching is to go on.
     pub(super) fn is_near(&self, step: Option<u32>) -> bool {
         let next = self.windows.get(self.next);
         next.is_some_and(|next| Some(next.step) == step && next.index < self.taken + NEAR)
     }
 
-    /// A sample may begin, on the CPU that has the turn; returns whether a window is opened.
+    /// Arms a sample on the CPU that has the turn; returns true if a window is opened.
     pub(super) fn arm(&mut self, step: u32, turn: u32) -> bool {
         let goes_on = std::mem::replace(&mut self.armed, true) || self.is_open();
         if goes_on {
@@ -106,7 +106,7 @@ impl Tape {
         true
     }
 
-    /// What is before the last `armed` belongs to no sample. What is behind it may: where the
+    /// Words before the last `armed` belong to no sample. Those after it may: where the
     /// clock is read all the time, a reading that ends nothing may begin one.
     fn arm_again(&mut self) {
         if !self.is_open() {
@@ -123,7 +123,7 @@ impl Tape {
         self.again = self.words.len();
     }
 
-    /// The armed sample is taken; returns its window, if that is watched.
+    /// Takes the armed sample; returns its window, if that is watched.
     pub(super) fn take(&mut self) -> Option<Window> {
         if !std::mem::take(&mut self.armed) {
             return None;
@@ -134,8 +134,8 @@ impl Tape {
         Some(window)
     }
 
-    /// The window is written: the next one begins, if it may begin with the reading of the
-    /// clock that ended this one. The block that runs goes on then, if one does.
+    /// Begins the next window after one was written, if it may begin with the reading of the clock
+    /// that ended this one. The block that runs then goes on, if there is one.
     pub(super) fn go_on(&mut self, window: Window, running: Option<Word>) {
         let next = self.windows.get(self.next).copied();
         let at_once = |next: &Window| (next.step, next.index) == (window.step, self.taken);
@@ -162,12 +162,12 @@ impl Tape {
         self.words.push_back(word.encode());
     }
 
-    /// How many words at the window's beginning are lost.
+    /// The number of words lost at the window's beginning.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The words of the window; where CPUs take turns, the first says whose turn it is.
+    /// Returns the words of the window; if CPUs take turns, the first says whose turn it is.
     pub(super) fn words(&self, of_turns: bool) -> Vec<u64> {
         let turn = of_turns.then_some(Word::Turn(self.turn).encode());
         turn.into_iter().chain(self.words.iter().copied()).collect()

@@ -212,7 +212,7 @@ fn windows_are_found_by_step_and_number_and_near_ones_share_a_translation() {
     assert_eq!(windows.collect::<Vec<_>>(), [(1, 0), (1, 2), (1, 90)]);
 }
 
-/// The windows that were written, each with how many words are in it.
+/// Returns the windows that were written, each with the number of words in it.
 fn windows(out: &Shared) -> Vec<(u64, usize)> {
     let mut found = Vec::new();
     for item in items(out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program of probe `app`: it is started, watched until it ends or is to end, and nothing of
-//! it is left behind.
+//! The program of probe `app`: it is started, watched until it ends or is to end, and removed
+//! without a trace.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -23,40 +23,40 @@ use crate::sys::time;
 use crate::threads;
 use crate::tracer::threads::{MARKS_VARIABLE, ThreadEvents};
 
-/// More than this of what the program prints is not kept, in bytes.
+/// The most bytes of the program's output that are kept.
 const OUTPUT_LIMIT: u64 = 1 << 20;
 
-/// Between two looks whether the target is asked to end.
+/// The time between two looks at whether the target is asked to end.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// The priority of whoever ends a program that leaves nobody the CPU.
+/// The priority of the guard that ends a program which leaves nobody the CPU.
 const GUARD_PRIORITY: u8 = 99;
 
-/// A program that is asked to end has this long to do so, and is then killed.
+/// The time that a program which is asked to end has to do so, before it is killed.
 const GRACE: Nanos = Nanos::from_millis(1_000);
 
-/// How the program ran.
+/// The course of the program's run.
 pub struct Ran {
     /// The number of its first process.
     pub leader: Pid,
-    /// How it ended, in words.
+    /// The way in which it ended, in words.
     pub end: String,
-    /// For how long.
+    /// The time for which it ran.
     pub lived: Nanos,
-    /// When it was asked to end; none where it ended by itself.
+    /// The time at which it was asked to end; none if it ended by itself.
     pub stopped: Option<Nanos>,
-    /// Whether it ended by itself, and otherwise than well: what it would have done is not known.
+    /// True if it ended by itself and failed: what it would have done is not known.
     pub has_failed: bool,
-    /// The beginning of what it printed, and of its errors.
+    /// The beginning of its output, including its errors.
     pub output: String,
-    /// How many bytes more it printed.
+    /// The number of further bytes of its output.
     pub not_kept: u64,
-    /// How many processes were left when it had ended; they were killed.
+    /// The number of processes that were left when it had ended; they were killed.
     pub outlived_by: usize,
 }
 
 impl Ran {
-    /// Why a thread has fewer cycles than it would have had.
+    /// Explains why a thread has fewer cycles than it would have had.
     pub fn cut_short(&self, thread: &Thread) -> Option<String> {
         if self.has_failed {
             Some(format!("the program ended with {}", self.end))
@@ -75,7 +75,7 @@ impl Ran {
         }
     }
 
-    /// How it ended, and the last that it said.
+    /// Describes how it ended, with its last output.
     pub fn told_end(&self) -> String {
         let end = &self.end;
         if self.not_kept > 0 {
@@ -91,14 +91,14 @@ impl Ran {
 /// A program that is to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
-    /// It, behind variables of its own, and its arguments.
+    /// The program, after variables of its own, and its arguments.
     pub command: &'a [String],
-    /// How long it runs; then it is asked to end.
+    /// The time that it runs; then it is asked to end.
     pub duration: Nanos,
 }
 
 impl Program<'_> {
-    /// Runs the program for as long as it is asked for, or until it ends.
+    /// Runs the program for the requested time, or until it ends.
     pub fn run(&self, events: &ThreadEvents) -> Result<Ran, Reason> {
         let named = |what: &dyn std::fmt::Display| format!("{}: {what}", self.command.join(" "));
         if std::process::id() == 1 {
@@ -171,8 +171,8 @@ impl Program<'_> {
         })
     }
 
-    /// Ends the program in place of whoever is to do so, and does not get the CPU for it: the
-    /// program has it, at a priority of real time, and never waits. Whether it had to.
+    /// Ends the program in place of the thread that should do so, if that does not get the CPU: the
+    /// program has it, at a real-time priority, and never waits. Returns true if this was needed.
     fn guard(&self, has_ended: &Receiver<()>, events: &ThreadEvents) -> bool {
         // Without the right to it nobody keeps this from running.
         let _ = sched::set_fifo(GUARD_PRIORITY);
@@ -193,8 +193,8 @@ impl Program<'_> {
     }
 }
 
-/// Waits for the program's end, or that the target is asked to end; whether the program has.
-/// Between two looks at the latter nothing of this gets the CPU.
+/// Waits for the program's end, or until the target is asked to end; returns true if the program
+/// has ended. Between two looks at the latter, nothing of this gets the CPU.
 fn ends_within(ends: &Receiver<io::Result<()>>, span: Nanos) -> bool {
     let last = time::now() + span;
     while !status_page::is_stop_requested() {
@@ -225,8 +225,8 @@ fn told(ended: &Ended, by_itself: bool, left: usize) -> String {
     }
 }
 
-/// What the program prints until its end; only the beginning of it is kept, and how much more it
-/// was is counted, in bytes.
+/// Reads the program's output until its end. Only its beginning is kept; the further bytes
+/// are counted.
 fn printed(mut output: impl io::Read) -> io::Result<(String, u64)> {
     let mut kept = Vec::new();
     output.by_ref().take(OUTPUT_LIMIT).read_to_end(&mut kept)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A named pipe whose readers are told how far it is (`-F`).
+//! A named pipe whose readers are told about progress (`-F`).
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use rustix::fs::{CWD, Mode, mkfifoat};
 
-/// A pipe that is there as long as this lives.
+/// A pipe that exists as long as this value lives.
 #[derive(Debug)]
 pub struct Fifo {
     path: PathBuf,
 }
 
 impl Fifo {
-    /// Makes one. A pipe that is there gives way to it, any other file is an error.
+    /// Makes a pipe. An existing pipe is replaced; any other file is an error.
     pub fn new(path: PathBuf) -> Result<Self> {
         if is_fifo(&path) {
             fs::remove_file(&path).with_context(|| creating(&path))?;
@@ -25,8 +25,8 @@ impl Fifo {
         Ok(Self { path })
     }
 
-    /// Writes a text if somebody wants to read it, and ends the pipe for them. Who does not
-    /// take all of it gets a part; nobody is waited for.
+    /// Writes a text if somebody wants to read it, and ends the pipe for them. A reader that does
+    /// not take all of it gets a part; nobody is waited for.
     pub fn offer(&self, text: impl FnOnce() -> String) {
         if let Ok(mut reader) = self.open() {
             let _ = reader.write_all(text().as_bytes());

@@ -14,7 +14,7 @@ use crate::programs::live::whole_micros;
 use crate::sys::sched::Policy;
 use crate::sys::time::Clock;
 
-/// What is printed by `--help`.
+/// The output of `--help`.
 pub const HELP: &str = "\
 cyclictest of Punctual, with the options and the output of rt-tests'.
 
@@ -67,7 +67,7 @@ Usage: cyclictest [OPTIONS]
       --help               this text
 ";
 
-/// What the original has and this program has not.
+/// The options that this program knows, and those that only the original has.
 const KNOWN: Known = Known {
     program: "cyclictest",
     longs: &[
@@ -120,7 +120,7 @@ const KNOWN: Known = Known {
     ],
 };
 
-/// What is to be done.
+/// The request of the command line.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each flag")]
 pub struct Options {
@@ -147,12 +147,12 @@ pub struct Options {
     pub reduction: u64,
     pub refresh_on_max: bool,
     pub lock: bool,
-    /// The longest time that the CPU may take to wake up; `None` leaves that alone.
+    /// The longest time that the CPU may take to wake up; `None` does not limit it.
     pub pm_qos_us: Option<u32>,
     pub break_above: Option<u64>,
     pub mark: bool,
     pub clock: Clock,
-    /// Whether a thread sleeps for an interval, not until a deadline.
+    /// True if a thread sleeps for an interval instead of until a deadline.
     pub relative: bool,
     pub wait: Wait,
     pub resolution: bool,
@@ -163,7 +163,7 @@ pub struct Options {
     pub spikes_kept: usize,
 }
 
-/// What a thread waits with.
+/// The means by which a thread waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
     /// `clock_nanosleep(2)`.
@@ -176,7 +176,7 @@ pub enum Wait {
 }
 
 impl Options {
-    /// The longest time that is not above this number of the command line's unit.
+    /// Returns the longest time that is not above this number of the command line's unit.
     pub fn up_to(&self, number: u64) -> Nanos {
         if self.nanoseconds {
             Nanos(number as i64)
@@ -189,9 +189,9 @@ impl Options {
 /// Threads that wake up together.
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned {
-    /// From the next full second on.
+    /// True if they wake up from the next full second on.
     pub second: bool,
-    /// How long after the last thread the next one wakes up.
+    /// The time from a thread's wake-up to that of the next thread.
     pub offset: Nanos,
 }
 
@@ -295,7 +295,7 @@ fn long_name(letter: char) -> &'static str {
     }
 }
 
-/// Takes one option with its value; says whether there is such an option.
+/// Takes one option with its value; returns true if there is such an option.
 fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool> {
     match name {
         "affinity" => {
@@ -384,7 +384,7 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
     Ok(true)
 }
 
-/// One way of waiting, and another that is asked for too.
+/// Combines one way of waiting with another that is requested too.
 fn both(one: Wait, other: Wait) -> Wait {
     if one == Wait::Clock || one == other {
         return other;
@@ -408,7 +408,7 @@ fn policy(name: &str) -> Result<Policy> {
     })
 }
 
-/// What follows from options together.
+/// Applies the consequences of options together.
 fn settle(options: &mut Options) -> Result<()> {
     let need = options.threads + 1;
     if options.priority == 0 && (options.spread || options.policy.is_real_time()) {

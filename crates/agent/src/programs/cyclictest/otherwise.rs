@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the probe `timer` does not measure: another clock's timers (`-c 1`), sleeps that begin
-//! when the sample before has ended (`-r`, `-s`), and signals of a timer (`-x`).
+//! Measurements that the probe `timer` does not make: another clock's timers (`-c 1`), sleeps that
+//! begin when the previous sample has ended (`-r`, `-s`), and signals of a timer (`-x`).
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::sink::Sink;
 use crate::sys::alarm::Alarm;
 use crate::sys::time::{self, Clock};
 
-/// How a thread waits until its next sample is due.
+/// The way in which a thread waits until its next sample is due.
 #[derive(Debug)]
 pub struct Way {
     clock: Clock,
@@ -20,7 +20,7 @@ pub struct Way {
 
 #[derive(Debug)]
 enum Step {
-    /// Sleeps until then.
+    /// Sleeps until the due time.
     Until,
     /// Sleeps for an interval.
     For,
@@ -31,8 +31,8 @@ enum Step {
 }
 
 impl Way {
-    /// A way for the calling thread, whose first sample is due at `first`. A timer runs from
-    /// now on, relative to now or not.
+    /// Creates a way for the calling thread, whose first sample is due at `first`. A timer runs
+    /// from now on, relative to now or not.
     pub fn of(
         wait: Wait,
         clock: Clock,
@@ -52,8 +52,8 @@ impl Way {
         Ok(Self { clock, step })
     }
 
-    /// Waits for a sample that is due at `due`. Returns when it was due, and how many samples
-    /// were missed meanwhile, if the timer has counted them.
+    /// Waits for a sample that is due at `due`. Returns when it was due, and the number of samples
+    /// that were missed meanwhile, if the timer has counted them.
     fn wait(&self, due: Nanos, interval: Nanos) -> io::Result<(Nanos, Option<i64>)> {
         match &self.step {
             Step::Until => self.clock.sleep_until(due)?,
@@ -73,7 +73,7 @@ impl Way {
     }
 }
 
-/// The measuring loop of [`crate::probes::timer`], in a way of choice.
+/// The measuring loop of [`crate::probes::timer`], with a chosen way of waiting.
 #[inline(never)]
 pub fn sample(
     sink: &mut impl Sink,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cyclictest prints, while it measures and in the end.
+//! The output of cyclictest, during the measurement and at the end.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ use crate::programs::live::{Common, Table};
 use crate::programs::spikes::Spikes;
 use crate::programs::{cpus, results};
 
-/// Where the numbers go.
+/// The place to which the numbers are written.
 pub struct Screen<'a> {
     options: &'a Options,
     parts: &'a [Part],
@@ -33,11 +33,11 @@ pub struct Screen<'a> {
     out: io::StdoutLock<'a>,
     shown: bool,
     highest: Nanos,
-    /// With `-v`: up to where each thread's values are printed.
+    /// With `-v`: the progress in printing each thread's values.
     printed: Vec<Printed>,
-    /// What `get_cyclictest_snapshot` reads; without it there are no snapshots.
+    /// The note that `get_cyclictest_snapshot` reads; without it there are no snapshots.
     note: Option<Note>,
-    /// Whose readers get the threads' lines (`-F`).
+    /// The pipe whose readers get the threads' lines (`-F`).
     fifo: Option<Fifo>,
 }
 
@@ -50,7 +50,7 @@ struct Printed {
 }
 
 impl<'a> Screen<'a> {
-    /// A screen for these threads.
+    /// Creates a screen for these threads.
     pub fn new(
         options: &'a Options,
         parts: &'a [Part],
@@ -109,7 +109,7 @@ impl<'a> Screen<'a> {
         self.parts.iter().map(|part| self.line(part)).collect()
     }
 
-    /// Shows the numbers as they are to who wants them.
+    /// Shows the current numbers wherever they are requested.
     pub fn show(&mut self) -> io::Result<()> {
         if let Some(fifo) = &self.fifo {
             fifo.offer(|| self.lines());
@@ -192,19 +192,19 @@ impl<'a> Screen<'a> {
         format!("{rule}# cyclictest current status:\n{}{rule}", self.lines())
     }
 
-    /// Says on standard error how far it is.
+    /// Prints the progress on standard error.
     pub fn status(&self) {
         eprint!("{}", self.status_text());
     }
 
-    /// Writes down for `get_cyclictest_snapshot` how far it is.
+    /// Writes the progress down for `get_cyclictest_snapshot`.
     pub fn snapshot(&self) {
         if let Some(note) = &self.note {
             let _ = note.write(&self.status_text());
         }
     }
 
-    /// All that is printed in the end.
+    /// Prints everything that is due at the end.
     pub fn finish(mut self, tables: &[Table], common: &Common) -> Result<()> {
         let options = self.options;
         self.show()?;
@@ -320,18 +320,18 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// What a thread's line has more with `--smi`.
+/// Returns the additional column of a thread's line with `--smi`.
 fn smi_column(count: u64) -> String {
     format!(" SMI:{count:8}")
 }
 
-/// The line of a value above the trigger, and of its moment in microseconds.
+/// Returns the line of a value above the trigger, with its moment in microseconds.
 fn spike_line(thread: usize, value: u64, at: Nanos) -> String {
     let micros = at.0 / 1_000;
     format!("T:{thread:2} Spike:{value:8}: TS: {micros:12}\n")
 }
 
-/// A file in memory under a name that others know, where anybody may have put something.
+/// A file in memory under a well-known name, where anybody may have put something.
 struct Note {
     path: PathBuf,
     file: File,

@@ -8,10 +8,10 @@ use punctual_model::Nanos;
 
 use crate::sys::time::Clock;
 
-/// So many readings at least, and at most.
+/// The smallest and the largest number of readings.
 const READINGS: [usize; 2] = [1_000, 100_000];
 
-/// What is printed of a clock: nothing where it is as fine as the kernel says, unless `always`.
+/// Returns the warnings about a clock: none if it is as fine as the kernel says, unless `always`.
 pub fn warnings(clock: Clock, always: bool) -> io::Result<String> {
     let begun = clock.now()?;
     read(clock, READINGS[0])?;
@@ -25,8 +25,8 @@ fn read(clock: Clock, times: usize) -> io::Result<Vec<Nanos>> {
     (0..times).map(|_| clock.now()).collect()
 }
 
-/// How many readings take a millisecond, where the least number of them takes so long. A clock
-/// that does not move meanwhile is read most often.
+/// Returns the number of readings in a millisecond, from the time that the smallest number takes. A
+/// clock that does not move meanwhile is read most often.
 fn readings_in_a_millisecond(took: Nanos) -> usize {
     let [least, most] = READINGS;
     match took.0 / least as i64 {
@@ -35,13 +35,13 @@ fn readings_in_a_millisecond(took: Nanos) -> usize {
     }
 }
 
-/// The smallest step that is not zero; `None` where the clock does not move on.
+/// Returns the smallest step that is not zero; `None` if the clock does not move on.
 fn smallest_step(times: &[Nanos]) -> Option<Nanos> {
     let steps = times.windows(2).map(|pair| pair[1] - pair[0]);
     steps.filter(|step| *step > Nanos::ZERO).min()
 }
 
-/// As the original says it.
+/// Formats the text as the original does.
 fn text(claimed: Nanos, measured: Option<Nanos>, always: bool) -> String {
     if !always && measured.is_some_and(|step| step <= claimed) {
         return String::new();

@@ -11,11 +11,11 @@ use std::ptr::{NonNull, null_mut};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Why a program is not told that it was interrupted.
+/// The reason why a program is not told that it was interrupted.
 pub const NOT_TOLD: &str = "on an arm64 board a program does not learn of each interruption: an \
                             exclusive store may also fail for another reason";
 
-/// Who handles interrupts of which each CPU has its own. An older GIC has no name in sysfs.
+/// Handlers of interrupts of which each CPU has its own. An older GIC has no name in sysfs.
 pub const OF_EACH_CPU: &[&str] = &["IPI", "arch_timer"];
 
 /// An instruction that does nothing and has a number of its own: `movz xzr, #0x50KK, lsl #48`.
@@ -32,7 +32,7 @@ pub fn mark<const KIND: u8>() {
     }
 }
 
-/// A turn of an emulated CPU that has nothing to do: some 250 instructions, then `yield`.
+/// Takes a turn of an idle emulated CPU: some 250 instructions, then `yield`.
 #[inline]
 pub fn turn() {
     // SAFETY: `nop` and `yield` do nothing.
@@ -52,8 +52,8 @@ thread_local! {
     static WATCHED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// `stxr` and the next `ldxr` take two of the counter's steps of a nanosecond in a guest. An
-/// interruption between them takes hundreds.
+/// Limit, in steps of a nanosecond, that tells an interruption: in a guest, `stxr` and the next
+/// `ldxr` take two of the counter's steps, and an interruption between them takes hundreds.
 const INTERRUPTED: u64 = 32;
 
 /// Takes the exclusive monitor. `eret` clears it (Arm Architecture Reference Manual, exclusive
@@ -65,9 +65,9 @@ pub fn arm_interruption() {
     unsafe { asm!("ldxr {0}, [{1}]", out(reg) _, in(reg) word, options(nostack, preserves_flags)) };
 }
 
-/// Whether the monitor was cleared. Takes it again; the counter shows an interruption between
-/// the store and that. These readings go to the link register, by which who watches the
-/// instructions tells them from readings of the clock.
+/// Returns true if the monitor was cleared. Takes it again; the counter shows an interruption
+/// between the store and that. These readings go to the link register, by which a watcher of
+/// instructions distinguishes them from readings of the clock.
 #[inline]
 pub fn was_interrupted() -> bool {
     let word = WATCHED.with(Cell::as_ptr);
@@ -92,13 +92,13 @@ pub fn was_interrupted() -> bool {
     failed as u32 != 0 || took > INTERRUPTED
 }
 
-/// Whether a store fails for that reason only: in guests, where QEMU emulates the monitor. A
-/// processor may let it fail at any time.
+/// Returns true if a store fails for that reason only: in guests, where QEMU emulates the monitor.
+/// A processor may let it fail at any time.
 pub fn tells_interruptions() -> bool {
     std::process::id() == 1
 }
 
-/// None: only x86 has a time stamp counter. The kernel's clock counts by `CNTVCT_EL0` itself.
+/// Returns `None`: only x86 has a time stamp counter. The kernel's clock counts by `CNTVCT_EL0`.
 #[inline]
 pub fn tsc() -> Option<u64> {
     None
@@ -113,31 +113,31 @@ const WATCHDOG: Pci = Pci {
 /// Its configuration (16 bits): it counts in steps of 960 ns, and its first stage ends without
 /// an interrupt. Both of its stages are as long as they can be, which is 2.013 s in all.
 const WATCHDOG_CONFIG: (u64, [u8; 2]) = (0x60, [0x07, 0x00]);
-/// Where it is set going (bit 1) and stopped.
+/// The register that starts (bit 1) and stops it.
 const WATCHDOG_LOCK: u64 = 0x68;
 
-/// QEMU's `pci-serial`, a 16550 of which each byte is in the host's file when the instruction
-/// that writes it ends. It raises no interrupt, as nobody opens it as a terminal.
+/// QEMU's `pci-serial`, a 16550. Each byte is in the host's file when the instruction that writes
+/// it ends. It raises no interrupt, since nobody opens it as a terminal.
 const STREAM: Pci = Pci {
     address: "0000:00:03.0",
     id: 0x0002_1b36,
 };
-/// Its registers: the byte to be sent; what it is ready for.
+/// Its registers: the byte to send, and the status of the line.
 const TRANSMIT: u64 = 0;
 const LINE_STATUS: u64 = 5;
-/// In the latter: all that was written is sent.
+/// Bits of the latter: everything that was written is sent.
 const SENT: u8 = 0x60;
 
 /// A device on the PCI bus.
 struct Pci {
-    /// Where it is, as sysfs has it.
+    /// Its address in sysfs.
     address: &'static str,
     /// The first four bytes of its configuration: vendor and device.
     id: u32,
 }
 
 impl Pci {
-    /// One of its files in sysfs; an error where another device is in its place, or none.
+    /// Opens one of its files in sysfs; returns an error if another device, or none, is there.
     fn open(&self, file: &str) -> io::Result<File> {
         let mut found = [0; 4];
         self.file("config", false)?.read_exact_at(&mut found, 0)?;
@@ -169,7 +169,7 @@ pub fn send(bytes: &[u8]) -> io::Result<()> {
         .try_for_each(|byte| registers.write_all_at(&[*byte], TRANSMIT))
 }
 
-/// An error where there is no bench to send to.
+/// Returns an error if there is no bench to send to.
 pub fn find_bench() -> io::Result<()> {
     // A driver of the kernel has switched it on; where there is none nobody has.
     match STREAM.open("enable")?.write_all_at(b"1", 0) {
@@ -187,7 +187,7 @@ pub fn find_bench() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the watchdog stop the machine in 2.013 s.
+/// Makes the watchdog stop the machine in 2.013 s.
 pub fn start_watchdog() -> io::Result<()> {
     let config = WATCHDOG.open("config")?;
     let (at, value) = WATCHDOG_CONFIG;
@@ -195,14 +195,14 @@ pub fn start_watchdog() -> io::Result<()> {
     config.write_all_at(&[0x02], WATCHDOG_LOCK)
 }
 
-/// Has it not do so.
+/// Stops the watchdog.
 pub fn stop_watchdog() -> io::Result<()> {
     WATCHDOG
         .open("config")?
         .write_all_at(&[0x00], WATCHDOG_LOCK)
 }
 
-/// QEMU's `fw_cfg` (`docs/specs/fw_cfg.rst`), mapped from where machine `virt` has it
+/// QEMU's `fw_cfg` (`docs/specs/fw_cfg.rst`), mapped from its place in machine `virt`
 /// (`hw/arm/virt.c`).
 #[derive(Debug)]
 pub struct FwCfg(NonNull<u8>);
@@ -210,10 +210,10 @@ pub struct FwCfg(NonNull<u8>);
 impl FwCfg {
     const ADDRESS: u64 = 0x0902_0000;
     const LENGTH: usize = 4096;
-    /// Big-endian, 16 bits.
+    /// The offset of the selector register: big-endian, 16 bits.
     const SELECTOR: usize = 8;
 
-    /// Reaches for the device. Needs `CAP_SYS_RAWIO` and a kernel with `/dev/mem`.
+    /// Maps the device. Needs `CAP_SYS_RAWIO` and a kernel with `/dev/mem`.
     pub fn open() -> io::Result<Self> {
         use std::os::unix::fs::OpenOptionsExt as _;
         let memory = File::options()

@@ -3,11 +3,11 @@
 
 pub use super::without_bench::*;
 
-/// Why a program is not told that it was interrupted.
+/// The reason why a program is not told that it was interrupted.
 pub const NOT_TOLD: &str = "a RISC-V processor does not tell a program that it was interrupted";
 
-/// What the clock's line in `/proc/interrupts` is called.
+/// The name of the clock's line in `/proc/interrupts`.
 pub const TIMER: &str = "riscv-timer";
 
-/// Who handles interrupts of which each CPU has its own.
+/// Handlers of interrupts of which each CPU has its own.
 pub const OF_EACH_CPU: &[&str] = &["IPI", "riscv-timer", "riscv-pmu"];

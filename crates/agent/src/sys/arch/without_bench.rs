@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What architectures have in common for which there is no virtual bench: a host or a board is
-//! measured, without what needs a bench, or instructions that they lack.
+//! Common functions of architectures without a virtual bench: a host or a board is measured,
+//! without functions that need a bench, or instructions that they lack.
 
 use std::io;
 
-/// Nothing: no watcher of instructions knows this architecture.
+/// Does nothing: no watcher of instructions knows this architecture.
 #[inline]
 pub fn mark<const KIND: u8>() {}
 
@@ -15,22 +15,22 @@ pub fn turn() {
     std::hint::spin_loop();
 }
 
-/// Nothing: see `NOT_TOLD`.
+/// Does nothing: see `NOT_TOLD`.
 #[inline]
 pub fn arm_interruption() {}
 
-/// Never: see `NOT_TOLD`.
+/// Returns false: see `NOT_TOLD`.
 #[inline]
 pub fn was_interrupted() -> bool {
     false
 }
 
-/// Never.
+/// Returns false.
 pub fn tells_interruptions() -> bool {
     false
 }
 
-/// None: only x86 has a time stamp counter.
+/// Returns `None`: only x86 has a time stamp counter.
 #[inline]
 pub fn tsc() -> Option<u64> {
     None
@@ -41,34 +41,34 @@ fn no_bench<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// An error: there is no bench.
+/// Returns an error: there is no bench.
 pub fn send(_bytes: &[u8]) -> io::Result<()> {
     no_bench()
 }
 
-/// An error: there is no bench.
+/// Returns an error: there is no bench.
 pub fn find_bench() -> io::Result<()> {
     no_bench()
 }
 
-/// An error: there is no bench.
+/// Returns an error: there is no bench.
 pub fn start_watchdog() -> io::Result<()> {
     no_bench()
 }
 
-/// An error: there is no bench.
+/// Returns an error: there is no bench.
 pub fn stop_watchdog() -> io::Result<()> {
     no_bench()
 }
 
-/// QEMU's `fw_cfg`, which is not there.
+/// QEMU's `fw_cfg`, which does not exist here.
 #[derive(Debug)]
 pub struct FwCfg {
     never: std::convert::Infallible,
 }
 
 impl FwCfg {
-    /// An error: there is no bench.
+    /// Returns an error: there is no bench.
     pub fn open() -> io::Result<Self> {
         no_bench()
     }

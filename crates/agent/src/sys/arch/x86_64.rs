@@ -7,11 +7,11 @@ use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
 
-/// Why a program is not told that it was interrupted, where it is not.
+/// The reason why a program is not told that it was interrupted, if it is not.
 pub const NOT_TOLD: &str = "this processor does not tell a program that it was interrupted: ES is \
                             not cleared (with FRED: boot with fred=off)";
 
-/// Who handles interrupts of which each CPU has its own: they have no line here.
+/// Handlers of interrupts of which each CPU has its own: they have no line here.
 pub const OF_EACH_CPU: &[&str] = &[];
 
 /// A null selector that is not 0.
@@ -31,7 +31,7 @@ pub fn mark<const KIND: u8>() {
     }
 }
 
-/// A turn of an emulated CPU that has nothing to do: some 250 instructions, then `pause`, at
+/// Takes a turn of an idle emulated CPU: some 250 instructions, then `pause`, at
 /// which QEMU goes on to the next CPU.
 #[inline]
 pub fn turn() {
@@ -57,7 +57,7 @@ pub fn arm_interruption() {
     }
 }
 
-/// Whether `ES` is 0.
+/// Returns true if `ES` is 0.
 #[inline]
 pub fn was_interrupted() -> bool {
     let found: u32;
@@ -68,12 +68,12 @@ pub fn was_interrupted() -> bool {
     found == 0
 }
 
-/// Whether an interruption is all that clears `ES`.
+/// Returns true if an interruption is all that clears `ES`.
 pub fn tells_interruptions() -> bool {
     true
 }
 
-/// The time stamp counter, now.
+/// Returns the current time stamp counter.
 #[inline]
 pub fn tsc() -> Option<u64> {
     // SAFETY: reading the counter has no other effect; Linux lets every program do so unless
@@ -82,7 +82,7 @@ pub fn tsc() -> Option<u64> {
 }
 
 /// The ports of the devices that a guest of the virtual bench uses. None of these devices
-/// writes to memory by what it is told through them.
+/// writes to memory because of input through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 enum Port {
@@ -90,7 +90,7 @@ enum Port {
     DebugConsole = 0xE9,
     /// `ib700` (`hw/watchdog/wdt_ib700.c`): a write stops the watchdog.
     WatchdogStop = 0x441,
-    /// `ib700`: a write sets the watchdog going.
+    /// `ib700`: a write starts the watchdog.
     WatchdogStart = 0x443,
     /// `fw_cfg` (`docs/specs/fw_cfg.rst`): selects an item.
     FwCfgSelector = 0x510,
@@ -102,13 +102,13 @@ enum Port {
 const WATCHDOG_SPAN: u8 = 14;
 
 /// Sends bytes to the bench. There is no interrupt and no buffer, so nothing of the host's time
-/// leaks into the guest. Needs what [`Ports`] needs.
+/// leaks into the guest. Has the requirements of [`Ports`].
 pub fn send(bytes: &[u8]) -> io::Result<()> {
     Ports::open()?.write_all(Port::DebugConsole, bytes);
     Ok(())
 }
 
-/// An error where there is no bench to send to.
+/// Returns an error if there is no bench to send to.
 pub fn find_bench() -> io::Result<()> {
     // The device answers a read with its own address.
     let (own, answer) = (
@@ -122,13 +122,13 @@ pub fn find_bench() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the watchdog stop the machine in 2 s.
+/// Makes the watchdog stop the machine in 2 s.
 pub fn start_watchdog() -> io::Result<()> {
     Ports::open()?.write(Port::WatchdogStart, WATCHDOG_SPAN);
     Ok(())
 }
 
-/// Has it not do so.
+/// Stops the watchdog.
 pub fn stop_watchdog() -> io::Result<()> {
     Ports::open()?.write(Port::WatchdogStop, 0);
     Ok(())
@@ -139,7 +139,7 @@ pub fn stop_watchdog() -> io::Result<()> {
 pub struct FwCfg(Ports);
 
 impl FwCfg {
-    /// Reaches for the device. Needs what [`Ports`] needs.
+    /// Opens the device. Has the requirements of [`Ports`].
     pub fn open() -> io::Result<Self> {
         Ok(Self(Ports::open()?))
     }
@@ -161,18 +161,18 @@ thread_local! {
 
 /// The calling thread's right to use ports, given back when dropped.
 ///
-/// It is held for as short as possible: the kernel carries the permission bitmap along at
-/// each context switch of the thread that has it, which would lengthen what is measured.
+/// It is held as briefly as possible: the kernel carries the permission bitmap along at
+/// each context switch of the thread that has it, which would lengthen measured times.
 #[derive(Debug)]
 struct Ports {
-    /// `iopl` is a thread's: no other thread may use the ports by this value.
+    /// Ties the value to its thread, as `iopl` is per thread: no other may use the ports by it.
     thread_bound: PhantomData<*const ()>,
 }
 
 #[expect(clippy::unused_self, reason = "who has one has the right")]
 impl Ports {
-    /// Asks the kernel for the ports. Needs `CAP_SYS_RAWIO` and a kernel with
-    /// `CONFIG_X86_IOPL_IOPERM`; an error where the thread has them already, because the
+    /// Requests the ports from the kernel. Needs `CAP_SYS_RAWIO` and a kernel with
+    /// `CONFIG_X86_IOPL_IOPERM`; returns an error if the thread has them already, because the
     /// first of two to be dropped would take them from the other.
     fn open() -> io::Result<Self> {
         if IS_OPEN.get() {

@@ -3,7 +3,7 @@
 
 use super::Hardware;
 
-/// It.
+/// The x86-64 machine.
 pub const AMD64: Hardware = Hardware {
     program: "qemu-system-x86_64",
     package: "qemu-system-x86",
@@ -14,12 +14,11 @@ pub const AMD64: Hardware = Hardware {
     cpus_of_board: false,
 };
 
-/// Boot arguments that every such subject gets, before the kernel's and the subject's own.
+/// Boot arguments that every x86-64 subject gets, before the kernel's and the subject's own.
 ///
-/// - `console`, `earlyprintk`: all that the kernel says is kept, from the first line on.
+/// - `console`, `earlyprintk`: the kernel's whole output is kept, from the first line on.
 /// - `nokaslr norandmaps`: addresses are the same in every boot.
-/// - `panic=-1 oops=panic softlockup_panic=1 hung_task_panic=1`: what goes wrong ends the
-///   guest at once.
+/// - `panic=-1 oops=panic softlockup_panic=1 hung_task_panic=1`: any fault ends the guest at once.
 /// - `cryptomgr.notests tsc=reliable no_timer_check lpj=1000000`: the kernel does not test
 ///   its ciphers, nor its clocks against one another; the machine's clocks are exact by
 ///   construction. This shortens the boot by 0.8 s of virtual time. `lpj` sizes `udelay`
@@ -28,21 +27,21 @@ const BOOT_ARGUMENTS: &str = "console=ttyS0 earlyprintk=ttyS0 nokaslr norandmaps
     panic=-1 oops=panic softlockup_panic=1 hung_task_panic=1 \
     cryptomgr.notests tsc=reliable no_timer_check lpj=1000000";
 
-/// The guest's devices and clocks: no network, no disk, nothing that the host could answer
-/// in its own time.
+/// The guest's devices and clocks: no network, no disk, nothing that the host could answer in its
+/// own time.
 ///
-/// - `pc-q35`: its HPET has an interrupt line of its own, and it has PCI. The version keeps
-///   the machine the same under a newer QEMU, which warns of its age since 10.2 and is to
-///   drop it with 13.2 (`MACHINE_VER_DELETION` in QEMU's `boards.h`).
-/// - `thread=single`: CPUs run in turn. `-smp 1`: QEMU records no clock of a machine that has
-///   more; further CPUs are devices.
-/// - `qemu64` has no RDRAND, so the guest has no source of chance.
+/// - `pc-q35`: its HPET has an interrupt line of its own, and it has PCI. The version keeps the
+///   machine the same under a newer QEMU. QEMU has warned of its age since 10.2 and is to drop it
+///   with 13.2 (`MACHINE_VER_DELETION` in QEMU's `boards.h`).
+/// - `thread=single`: CPUs run in turn. `-smp 1`: QEMU records no clock of a machine with more
+///   CPUs; further CPUs are devices.
+/// - `qemu64` has no RDRAND, so the guest has no source of randomness.
 /// - `clock=vm`: the real-time clock runs in virtual time, from a fixed date.
 /// - `seed`: what the firmware hands to the kernel's random number generator.
-/// - `ib700` with `watchdog=pause`: the guest has its machine stopped while it sleeps.
+/// - `ib700` with `watchdog=pause`: lets the guest stop its machine while it sleeps.
 /// - `edu`: its interrupt is raised at the very instruction that asks for it.
-/// - `suppress-vmdesc`, `send-configuration`: a snapshot of the devices has no other parts
-///   than the devices.
+/// - `suppress-vmdesc`, `send-configuration`: a snapshot of the devices has no parts other than the
+///   devices.
 const DEVICES: &[&str] = &[
     "-nodefaults",
     "-no-user-config",
@@ -73,11 +72,11 @@ const DEVICES: &[&str] = &[
     "edu",
 ];
 
-/// What brings more CPUs than one. The kernel boots with the first; the target brings up the
-/// others where a run begins, so that a boot stays as repeatable as that of one CPU.
+/// Arguments that add further CPUs. The kernel boots with the first; the target brings up the
+/// others when a run begins, so that a boot stays as repeatable as that of one CPU.
 ///
-/// A turn of a CPU ends at the latest where a timer of the guest's time is due. `hubport`
-/// leads nowhere: its filter is a timer that the guest does not see, [`Process::set_turn`].
+/// A CPU's turn ends at the latest when a timer in guest time is due. `hubport` leads nowhere: its
+/// filter is a timer that the guest does not see, see [`Process::set_turn`].
 ///
 /// [`Process::set_turn`]: crate::virtual_bench::qemu::Process::set_turn
 fn further_cpus(cpus: u32) -> Vec<String> {

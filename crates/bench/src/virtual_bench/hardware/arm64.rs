@@ -3,7 +3,7 @@
 
 use super::Hardware;
 
-/// It.
+/// The arm64 machine.
 pub const ARM64: Hardware = Hardware {
     program: "qemu-system-aarch64",
     package: "qemu-system-arm",
@@ -14,9 +14,9 @@ pub const ARM64: Hardware = Hardware {
     cpus_of_board: true,
 };
 
-/// Boot arguments that every such subject gets, before the kernel's and the subject's own.
+/// Boot arguments that every arm64 subject gets, before the kernel's and the subject's own.
 ///
-/// - `console`, `earlycon`: all that the kernel says is kept, from the first line on.
+/// - `console`, `earlycon`: the kernel's whole output is kept, from the first line on.
 /// - the others: as for x86-64. Nothing calibrates clocks on arm64.
 const BOOT_ARGUMENTS: &str = "console=ttyAMA0 earlycon=pl011,0x9000000 nokaslr norandmaps \
     panic=-1 oops=panic softlockup_panic=1 hung_task_panic=1 cryptomgr.notests";
@@ -26,13 +26,13 @@ const BOOT_ARGUMENTS: &str = "console=ttyAMA0 earlycon=pl011,0x9000000 nokaslr n
 ///
 /// - `virt`: the machine that every arm64 kernel of a distribution knows. The version keeps it
 ///   the same under a newer QEMU.
-/// - `gic-version=3`: an interrupt controller as servers and newer boards have it.
+/// - `gic-version=3`: an interrupt controller like those of servers and newer boards.
 /// - `cntfrq`: the counter that is the guest's clock counts nanoseconds; else it would be 62.5
 ///   MHz, and the guest's clock a multiple of 16 ns.
 /// - `thread=single`, `-smp 1`, `clock=vm`, `suppress-vmdesc`, `send-configuration`: as for
 ///   x86-64.
 /// - `seed`: also what QEMU's device tree hands to the kernel's random number generator.
-/// - `i6300esb` with `watchdog=pause`: the guest has its machine stopped while it sleeps.
+/// - `i6300esb` with `watchdog=pause`: lets the guest stop its machine while it sleeps.
 const DEVICES: &[&str] = &[
     "-nodefaults",
     "-no-user-config",
@@ -61,12 +61,12 @@ const DEVICES: &[&str] = &[
     "watchdog=pause",
 ];
 
-/// What brings more CPUs than one. They have no power until the target brings them up
-/// where a run begins.
+/// Arguments that add further CPUs. They have no power until the target brings them up when a run
+/// begins.
 ///
-/// - `-smp 1`: QEMU records no clock of a machine that has more, and says so when it reads this
-///   word. Machine `virt` takes no CPU as a device; but it is made only after `--preconfig`,
-///   where [`Process::make_board`] says how many CPUs it has.
+/// - `-smp 1`: QEMU records no clock of a machine with more CPUs, and decides so when it reads this
+///   argument. Machine `virt` takes no CPU as a device, but it is made only after `--preconfig`,
+///   when [`Process::make_board`] sets its number of CPUs.
 /// - `hubport`: as for x86-64.
 ///
 /// [`Process::make_board`]: crate::virtual_bench::qemu::Process::make_board

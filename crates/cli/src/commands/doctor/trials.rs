@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an option buys on the virtual bench: measured without it and with it, and compared.
+//! The benefit of an option on the virtual bench: measured without it and with it, and compared.
 
 use anyhow::Result;
 use clap::Args;
@@ -52,13 +52,13 @@ pub struct TrialArgs {
     store: StoreArgs,
 }
 
-/// What is tried where the machine lacks PREEMPT_RT; the other options are tried on the one
-/// that is like the machine.
+/// The kernels to try for PREEMPT_RT, if the machine lacks it; the other options are tried on the
+/// one that is like the machine.
 const STOCK_AND_RT: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
-/// As many seeds as in the suite demo.
+/// The number of seeds: as many as in the suite demo.
 const FEWEST: usize = 5;
-/// As many samples as there, in each run.
+/// The number of samples in each run: as many as there.
 const SAMPLES: u64 = 1_000;
 
 /// Subjects that are measured together, the first without any option.
@@ -70,7 +70,7 @@ struct Group<'a> {
 }
 
 impl TrialArgs {
-    /// Tries what can be tried of all that is wrong; `None` where Ctrl-C has ended it.
+    /// Tries everything possible against all that is wrong; `None` if Ctrl-C has ended it.
     pub fn run(&self, diagnosis: &Diagnosis, is_rt: bool) -> Result<Option<Vec<Tried>>> {
         let kernel = self
             .kernel
@@ -135,7 +135,8 @@ impl TrialArgs {
         groups
     }
 
-    /// Measures a group; `count` trials are told together. `None` where Ctrl-C has ended it.
+    /// Measures a group; the verdicts are adjusted for `count` trials. `None` if Ctrl-C has ended
+    /// it.
     fn group(&self, group: &Group, count: usize) -> Result<Option<Vec<Tried>>> {
         let kernels = group.kernels.clone();
         let measure =
@@ -170,8 +171,8 @@ impl TrialArgs {
         Ok(Some(all))
     }
 
-    /// Why the worst samples were late, without the option and with it; `None` where there is
-    /// none, or Ctrl-C has ended it.
+    /// The reasons why the worst samples were late, without the option and with it; `None` if there
+    /// are none, or Ctrl-C has ended it.
     fn why(&self, runs: &[Run], without: &str, with: &str) -> Result<Option<Why>> {
         let cancel = interrupt::flag()?;
         let replay = ReplayArgs::quiet(self.quiet);
@@ -186,7 +187,7 @@ impl TrialArgs {
     }
 }
 
-/// The worst sample of a subject, with its run; of equals the first.
+/// The worst sample of a subject, with its run; the first of equal ones.
 fn worst<'a>(runs: &'a [Run], subject: &str) -> Option<(&'a Run, &'a RecordingKey, Sample)> {
     let own = runs.iter().filter(|run| run.subject.name == subject);
     let samples = own.flat_map(|run| {

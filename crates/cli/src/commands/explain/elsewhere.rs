@@ -10,15 +10,15 @@ use punctual_scope::pasted::{self, Told};
 
 use crate::UsageError;
 
-/// No more of a text is read, in bytes.
+/// The longest text that is read, in bytes.
 const TEXT_MOST: u64 = 64 << 20;
 
-/// Whether this names a file and no run: `-`, a path, or a file that is there.
+/// Returns true if this names a file and no run: `-`, a path, or an existing file.
 pub fn is_file(name: &str) -> bool {
     name == "-" || name.contains('/') || Path::new(name).is_file()
 }
 
-/// What the traces in a file tell.
+/// Explains the traces in a file.
 pub fn explain(name: &str) -> Result<Vec<Told>> {
     let mut bytes = Vec::new();
     if name == "-" {
@@ -41,7 +41,7 @@ pub fn explain(name: &str) -> Result<Vec<Told>> {
     Ok(told)
 }
 
-/// What was expected, and what to do with what is no text.
+/// The error for input that is not text: what was expected, and what to do.
 fn no_trace(name: &str, bytes: &[u8]) -> String {
     let is_of_trace_cmd = bytes.starts_with(b"\x17\x08\x44tracing");
     if is_of_trace_cmd {

@@ -17,8 +17,8 @@ use crate::output::say;
 use crate::progress::Progress;
 
 impl Gate {
-    /// Measures these seeds of the baseline and of the subjects that are open; whether both
-    /// came. The baseline's machine is known by the checksums of what it was made of.
+    /// Measures these seeds of the baseline and of the undecided subjects; returns true if both
+    /// were measured. Checksums of its parts identify the baseline's machine.
     pub(super) fn further(
         &self,
         suite: &Suite,
@@ -108,7 +108,7 @@ impl Gate {
     }
 }
 
-/// A machine on which what was measured before can be added to.
+/// Checks that a machine is the same, so that earlier measurements can be extended on it.
 fn same(ready: &Ready) -> Result<&Ready, String> {
     match ready.changes.as_slice() {
         [] => Ok(ready),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a baseline measured, to be measured again.
+//! The measurement of a baseline, to be repeated.
 
 use anyhow::Result;
 use punctual_model::suite::{SubjectSpec, Suite};
@@ -9,9 +9,9 @@ use punctual_runner::suites;
 use crate::UsageError;
 use crate::commands::measure::what::WhatArgs;
 
-/// The suite of a baseline, as its runs have it: steps and loads of their plan, the guest of
-/// their machine; the words that asked for it; and the plan. Its subjects are those of the
-/// baseline, where no others are named.
+/// The suite of a baseline, as in its runs, with the words that asked for it, and the plan. Steps
+/// and loads are those of the plan, the guest is that of their machine. Its subjects are those of
+/// the baseline, if no others are named.
 pub fn of(there: &[Run], is_of_all_subjects: bool) -> Result<(Suite, WhatArgs, Plan)> {
     let run = &there[0];
     let plan = run
@@ -46,7 +46,7 @@ pub fn of(there: &[Run], is_of_all_subjects: bool) -> Result<(Suite, WhatArgs, P
     Ok((suite, what, plan))
 }
 
-/// A suite of which nothing but the plan is left.
+/// A suite of which only the plan is left.
 fn bare(run: &Run) -> Result<Suite> {
     let text = format!(
         "summary = \"\"\nname = {:?}\n[[step]]\nprobe = \"timer\"\n",

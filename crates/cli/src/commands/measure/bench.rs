@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where is measured: each bench's subjects, ready to run.
+//! The place of the measurement: each bench's subjects, ready to run.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::commands::{catalog, virtual_bench};
 use crate::output::say;
 use crate::{UsageError, interrupt};
 
-/// Where, as users write it.
+/// The bench, as users write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bench {
     Virtual,
@@ -53,7 +53,7 @@ impl MeasureArgs {
         Ok(systems::host(paths::cache_dir()?, self.silence()))
     }
 
-    /// A place of labgrid: it is held as long as there is its system.
+    /// A place of labgrid, which is held as long as its system exists.
     pub(super) fn place(
         &self,
         place: &Place,
@@ -68,7 +68,7 @@ impl MeasureArgs {
         self.board(&route, Some(held), suite)
     }
 
-    /// A board: what answers there is the subject.
+    /// A board: the system that answers there is the subject.
     pub(super) fn board(
         &self,
         route: &Route,
@@ -147,7 +147,7 @@ impl MeasureArgs {
     }
 }
 
-/// The kernel that runs here.
+/// The kernel that runs on this machine.
 pub(super) fn this_machine() -> Result<SubjectSpec> {
     let read = |path| std::fs::read_to_string(path).with_context(|| String::from(path));
     Ok(SubjectSpec {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options that do not go together, said before anything is looked up or measured.
+//! Checks for conflicting options, made before anything is looked up or measured.
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use super::bench::Bench;
 use crate::UsageError;
 
 impl MeasureArgs {
-    /// What can be known to be wrong before anything is looked up or measured.
+    /// Finds errors that can be known before anything is looked up or measured.
     pub fn check(&self) -> Result<()> {
         if self.build_modules && !matches!(self.bench, Bench::Ssh(_) | Bench::Labgrid(_)) {
             let none = "--build-modules is for boards: guests have theirs anyway, and this \
@@ -47,7 +47,7 @@ impl MeasureArgs {
         matches!(self.bench, Bench::Labgrid(_))
     }
 
-    /// A real machine is one subject, as it is.
+    /// Checks that a real machine is taken as one subject, as it is.
     fn check_host(&self) -> Result<(), UsageError> {
         for (given, option) in [
             (!self.kernel.is_empty(), "--kernel"),

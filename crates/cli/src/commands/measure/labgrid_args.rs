@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a place of labgrid is made ready: the options for that.
+//! The options that prepare a place of labgrid.
 
 use std::path::{self, PathBuf};
 
@@ -37,7 +37,7 @@ impl LabgridArgs {
             .find_map(|(is_given, option)| is_given.then_some(option))
     }
 
-    /// What they ask for.
+    /// The preparation that the options ask for.
     pub fn preparation(&self) -> Preparation {
         Preparation {
             environment: self.labgrid_env.clone(),
@@ -46,7 +46,7 @@ impl LabgridArgs {
         }
     }
 
-    /// What asks for the same from any directory.
+    /// The options that ask for the same from any directory.
     pub fn words(&self) -> Result<Vec<String>> {
         let mut words = Vec::new();
         if self.power_cycle {
@@ -63,8 +63,7 @@ impl LabgridArgs {
     }
 }
 
-/// Tells on standard error what becomes of a place; where it is to be quiet, only what is left
-/// to be done.
+/// Prints on standard error what happens to a place; if `is_quiet`, only what is left to be done.
 pub fn tell(is_quiet: bool) -> Tell {
     Box::new(move |place: &str, notice: &Notice| {
         if !is_quiet || notice.is_due() {

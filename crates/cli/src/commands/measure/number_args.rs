@@ -5,23 +5,23 @@ use std::num::NonZeroUsize;
 
 use punctual_bench::virtual_bench::NS_PER_INSN_MAX;
 
-/// More runs than this are a mistake in typing.
+/// The most runs; more are a typing mistake.
 const SEEDS_MAX: u64 = 100_000;
 
-/// The largest seed: TOML, in which plans are written, has no larger whole number.
+/// The largest seed: plans are written in TOML, which has no larger whole number.
 const SEED_MAX: u64 = i64::MAX as u64;
 
 /// Seeds, one for each run.
 #[derive(Clone, Debug)]
 pub struct Seeds(pub Vec<u64>);
 
-/// One seed.
+/// Parses one seed.
 pub fn parse_seed(text: &str) -> Result<u64, String> {
     let number = text.trim().parse().ok().filter(|seed| *seed <= SEED_MAX);
     number.ok_or_else(|| format!("expected a whole number from 0 to {SEED_MAX}, found {text}"))
 }
 
-/// `1..5`, the 5 included, or `1,2,7`.
+/// Parses seeds: `1..5`, including 5, or `1,2,7`.
 pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let Some((first, last)) = text.split_once("..") else {
         let seeds: Vec<u64> = text.split(',').map(parse_seed).collect::<Result<_, _>>()?;
@@ -48,7 +48,7 @@ pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     Ok(Seeds((first..=last).collect()))
 }
 
-/// A power of two.
+/// Parses a power of two.
 pub fn parse_ns_per_insn(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
@@ -56,13 +56,13 @@ pub fn parse_ns_per_insn(text: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("expected a power of two from 1 to {NS_PER_INSN_MAX}"))
 }
 
-/// How many at a time.
+/// Parses the number of guests at a time.
 pub fn parse_jobs(text: &str) -> Result<NonZeroUsize, String> {
     let jobs = text.parse().ok();
     jobs.ok_or_else(|| "expected a whole number from 1, such as 2".into())
 }
 
-/// Seconds, at least one.
+/// Parses a number of seconds, at least one.
 pub fn parse_patience(text: &str) -> Result<u64, String> {
     let seconds = text
         .parse()

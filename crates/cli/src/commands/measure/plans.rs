@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plans of all runs: which seeds, and how much of the suite each measures.
+//! The plans of all runs: the seeds, and the part of the suite that each measures.
 
 use std::num::NonZeroU32;
 
@@ -13,30 +13,30 @@ use super::MeasureArgs;
 use super::bench::Bench;
 use crate::UsageError;
 
-/// Virtual runs longer than this, by what their samples take, are shared by several: under a
-/// full load a virtual minute takes about ten on the wall.
+/// The longest virtual run, by the time that its samples take; a longer one is split into several.
+/// Under a full load a virtual minute takes about ten on the wall.
 const LONGEST_VIRTUAL_RUN: Nanos = Nanos::from_millis(60_000);
-/// In real time what was measured so far is stored time and again.
+/// The longest run in real time, in which the results so far are stored again and again.
 const LONGEST_REAL_RUN: Nanos = Nanos::from_millis(24 * 3_600_000);
 
-/// How often what was measured so far is stored, in seconds.
+/// The interval at which the results so far are stored, in seconds.
 const STORE_EVERY: Option<NonZeroU32> = NonZeroU32::new(60);
 
 /// The plans of all runs on one subject.
 pub struct Plans {
     pub(super) plans: Vec<Plan>,
-    /// Whether the runs are shards of one measurement.
+    /// True if the runs are shards of one measurement.
     pub(super) pooled: bool,
 }
 
 impl Plans {
-    /// The first of them, in TOML.
+    /// The first plan, in TOML.
     pub fn first_toml(&self) -> String {
         self.plans.first().map_or_else(String::new, Plan::to_toml)
     }
 
-    /// The same, with these commands, and programs for them, in each guest before anything is
-    /// measured.
+    /// The same plans with a set-up: these commands, and programs for them, run in each guest
+    /// before anything is measured.
     pub fn set_up(&self, commands: &[String], programs: &[String]) -> Result<Self> {
         let set_up = |plan: &Plan| {
             let mut plan = plan.clone();
@@ -50,15 +50,15 @@ impl Plans {
         })
     }
 
-    /// Whether the runs are shards of one measurement: their number is given by its size.
+    /// Returns true if the runs are shards of one measurement: its size then gives their number.
     pub fn are_shards(&self) -> bool {
         self.pooled
     }
 }
 
 impl MeasureArgs {
-    /// A plan for each run, of `seeds` where no others are asked for. What is wrong with the
-    /// suite is said here, before any boot.
+    /// Makes a plan for each run, with `seeds` seeds unless others are asked for. Errors in the
+    /// suite are found here, before any boot.
     pub fn plans(&self, suite: &Suite, seeds: Option<usize>) -> Result<Plans> {
         let loads = loads::of(suite)?;
         // All steps at once, before they are divided: an error names the step of the suite.
@@ -102,7 +102,7 @@ impl MeasureArgs {
         })
     }
 
-    /// What a suite does not say.
+    /// Fills in what a suite does not say.
     fn complete(&self, plan: &mut Plan) {
         plan.past = self.past;
         plan.allow_idle_states = self.allow_idle_states;
@@ -113,13 +113,13 @@ impl MeasureArgs {
         }
     }
 
-    /// A plan for each of `count` seeds, those of `before` runs left out.
+    /// Makes a plan for each of `count` seeds, after those of `before` runs.
     pub fn plans_after(&self, suite: &Suite, before: usize, count: usize) -> Result<Plans> {
         let seeds = (self.first_seed()..=SEED_MAX).skip(before).take(count);
         self.plans_of(suite, &seeds.collect::<Vec<_>>())
     }
 
-    /// A plan for each of these seeds.
+    /// Makes a plan for each of these seeds.
     pub fn plans_of(&self, suite: &Suite, seeds: &[u64]) -> Result<Plans> {
         let loads = loads::of(suite)?;
         let steps = self.scale.scale().shards(&suite.steps, self.longest())?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Subjects that are ready, and what is measured of them.
+//! Subjects that are ready, and their measurement.
 
 use std::iter;
 use std::sync::atomic::AtomicBool;
@@ -37,17 +37,17 @@ pub struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// How many seeds keep all that runs side by side busy.
+    /// The number of seeds that keeps all runs that are made side by side busy.
     pub fn round(&self) -> usize {
         self.side_by_side.div_ceil(self.subjects.len().max(1))
     }
 
-    /// How many runs are made side by side.
+    /// The number of runs that are made side by side.
     pub fn side_by_side(&self) -> usize {
         self.side_by_side
     }
 
-    /// Where runs are stored.
+    /// The store for the runs.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -62,12 +62,12 @@ impl Prepared<'_> {
         self.measure_of(plans, &|_| true)
     }
 
-    /// Measures each subject of which the name is wanted by each plan.
+    /// Measures each subject whose name is wanted by each plan.
     pub fn measure_of(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Results> {
         self.measure_or_take(plans, is_wanted, self.args.resume)
     }
 
-    /// The same; where `resume`, what the store holds of this very measurement is taken.
+    /// Like [`Self::measure_of`]; if `resume`, takes what the store holds of this very measurement.
     pub fn measure_or_take(
         &self,
         plans: &Plans,
@@ -104,7 +104,7 @@ impl Prepared<'_> {
         Ok(results)
     }
 
-    /// The runs that are to be made, of which nothing has been measured yet.
+    /// The runs to be made; nothing of them has been measured yet.
     pub fn planned(&self, plans: &Plans) -> Result<Vec<Run>> {
         let planned = |job: &Job<'_>| Run {
             id: format!("suite {}", self.suite.name),
@@ -138,7 +138,7 @@ impl Prepared<'_> {
 }
 
 impl MeasureArgs {
-    /// Looks everything up that is needed, and says what is wrong with it.
+    /// Looks up everything that is needed, and reports errors in it.
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
         let store = self.store.open_or_make()?;
         let (mut subjects, systems) = match &self.bench {
@@ -175,7 +175,7 @@ impl MeasureArgs {
         })
     }
 
-    /// What asks for the subject of this number again, in the order of [`choose`].
+    /// The request that asks for the subject of this number again, in the order of [`choose`].
     fn request(&self, what: &WhatArgs, suite: &Suite, number: usize) -> Result<Request> {
         let word = |word: &str| word.to_owned();
         let boot = self.boot.get(number % self.boot.len().max(1));
@@ -250,7 +250,7 @@ impl MeasureArgs {
     }
 }
 
-/// An option in place of what was given before for the same.
+/// Sets an option, and removes its earlier value.
 fn put(options: &mut Vec<String>, option: &str, value: u32) {
     if let Some(at) = options.iter().position(|word| word == option) {
         options.drain(at..(at + 2).min(options.len()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measuring seed after seed, until limits are decided.
+//! Measures seed after seed, until the limits are decided.
 
 use anyhow::Result;
 use punctual_judge::{Judgement, Sequential, Unanswered};
@@ -10,20 +10,20 @@ use super::super::arrivals::WatchArgs;
 use super::Prepared;
 use crate::UsageError;
 
-/// What was measured, and the verdict on it.
+/// The runs, and the verdict on them.
 pub struct Decided {
-    /// The verdict on all of these runs.
+    /// The verdict on all these runs.
     pub judgement: Judgement,
     /// The runs.
     pub runs: Vec<Run>,
-    /// Whether Ctrl-C has ended it.
+    /// True if Ctrl-C has ended it.
     pub is_interrupted: bool,
 }
 
 impl Prepared<'_> {
-    /// Measures seed after seed until each limit is decided, or it is enough: that is asked
-    /// after each round, with the number of seeds that were measured. What is known of their
-    /// arrivals is taken to the runs of each round, and watched where that is asked for.
+    /// Measures seed after seed until each limit is decided, or `is_enough` returns true: it is
+    /// called after each round, with the number of seeds measured. Known arrivals are added to the
+    /// runs of each round, and watched if that is asked for.
     pub fn until_decided(
         &self,
         suite: &Suite,
@@ -61,15 +61,15 @@ impl Prepared<'_> {
 }
 
 impl Prepared<'_> {
-    /// Takes what is known of their arrivals to runs; what is asked for is watched. Whether Ctrl-C
-    /// did not come.
+    /// Adds the known arrivals to the runs; those that are asked for are watched. Returns false if
+    /// Ctrl-C came.
     pub fn watch(&self, watch: &WatchArgs, runs: &mut [Run]) -> Result<bool> {
         let runs = runs.iter_mut().collect();
         watch.attach(self.store(), runs, self.side_by_side(), self.args.quiet)
     }
 }
 
-/// A limit that nothing answers is the user's mistake.
+/// Makes a limit that nothing answers a usage error.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 pub fn unanswered(unanswered: Unanswered) -> anyhow::Error {
     UsageError(unanswered.to_string()).into()

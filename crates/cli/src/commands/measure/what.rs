@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options that say what is measured: a suite, or probes and loads.
+//! The options that choose the measurement: a suite, or probes and loads.
 
 use std::iter;
 use std::num::NonZeroU32;
@@ -52,24 +52,24 @@ pub struct ProbeArgs {
 }
 
 impl ProbeArgs {
-    /// Whether anything is named.
+    /// Returns true if anything is named.
     pub fn is_given(&self) -> bool {
         self.is_subject() || !self.load.is_empty() || self.cpus.is_some()
     }
 
-    /// Whether it says what is measured, so that no suite is needed.
+    /// Returns true if probes or a program are named, so that no suite is needed.
     fn is_subject(&self) -> bool {
         !self.probe.is_empty() || self.program.is_some()
     }
 
-    /// With the suite that is named; of none this one, or where probes or a program are named none
-    /// at all.
+    /// Adds the suite that is named. Without one it is `default`, or none if probes or a program
+    /// are named.
     pub fn with_or(&self, suite: Option<&str>, default: &str) -> WhatArgs {
         let default = Some(default).filter(|_| !self.is_subject());
         self.with(suite.or(default))
     }
 
-    /// With a suite, or without.
+    /// Adds a suite, or none.
     pub fn with(&self, suite: Option<&str>) -> WhatArgs {
         WhatArgs {
             suite: suite.map(str::to_owned),
@@ -89,7 +89,7 @@ pub struct WhatArgs {
 }
 
 impl WhatArgs {
-    /// This suite, as it is.
+    /// A suite, unchanged.
     pub fn of_suite(suite: &str) -> Self {
         Self {
             suite: Some(suite.to_owned()),
@@ -97,12 +97,12 @@ impl WhatArgs {
         }
     }
 
-    /// Whether anything is named.
+    /// Returns true if anything is named.
     pub fn is_given(&self) -> bool {
         self.suite.is_some() || self.probes.is_subject() || !self.probes.load.is_empty()
     }
 
-    /// The same on as many CPUs as `other` asks for, where it asks.
+    /// The same on as many CPUs as `other` asks for, if it does.
     #[must_use]
     pub fn on_cpus_of(mut self, other: &Self) -> Self {
         if other.probes.cpus.is_some() {
@@ -111,28 +111,28 @@ impl WhatArgs {
         self
     }
 
-    /// The same on a guest of so many CPUs, where it asks for none.
+    /// Uses a guest of `count` CPUs, unless CPUs are asked for.
     pub fn take_cpus(&mut self, count: u32) {
         self.probes.cpus.get_or_insert_with(|| Cpus(vec![count]));
     }
 
-    /// The option that says how something is measured where nothing is named, if one does.
+    /// Returns true if a load is given without anything to measure.
     pub fn stray_load(&self) -> bool {
         self.suite.is_none() && !self.probes.is_subject() && !self.probes.load.is_empty()
     }
 
-    /// The suite, where one is named.
+    /// The suite, if one is named.
     pub fn suite_named(&self) -> Option<&str> {
         self.suite.as_deref()
     }
 
-    /// The suite, where only one is named.
+    /// The suite, if nothing else is named.
     pub fn only_suite(&self) -> Option<&str> {
         let is_only = self.probes.probe.is_empty() && self.probes.load.is_empty();
         self.suite.as_deref().filter(|_| is_only)
     }
 
-    /// What these words of a command line ask for; `None` where they are none of this version.
+    /// Parses the words of a command line; `None` if they are not of this version.
     pub fn of_words(words: &[String]) -> Option<Self> {
         #[derive(Parser)]
         struct Words {
@@ -144,7 +144,8 @@ impl WhatArgs {
         words.filter(Self::is_given)
     }
 
-    /// The probe timer under a load, so many samples; on this CPU of a guest that has one more than that.
+    /// The probe timer under a load, with `samples` samples; on this CPU of a guest that has one
+    /// CPU more than its number.
     pub fn of_timer(load: &str, samples: u64, cpu: Option<u32>) -> Self {
         let cpus = cpu.map(|cpu| ("cpus".to_owned(), Value::Array(vec![i64::from(cpu).into()])));
         let samples = ("samples".to_owned(), Value::Integer(samples as i64));
@@ -158,12 +159,12 @@ impl WhatArgs {
         probes.with(None)
     }
 
-    /// The suite that is asked for, on the CPUs of this machine that are named.
+    /// The suite that is asked for, on the named CPUs of this machine.
     pub fn suite_on_host(&self) -> Result<Suite> {
         self.on_host(self.suite(false)?)
     }
 
-    /// A suite on the CPUs of this machine that are named.
+    /// A suite on the named CPUs of this machine.
     pub fn on_host(&self, mut suite: Suite) -> Result<Suite> {
         if let Some(root) = &suite.root {
             let wrong = format!(
@@ -178,12 +179,12 @@ impl WhatArgs {
         Ok(suite)
     }
 
-    /// The suite that is asked for, with as many CPUs for its guests.
+    /// The suite that is asked for, with the requested number of CPUs for its guests.
     pub fn suite_on_guest(&self) -> Result<Suite> {
         self.on_guest(self.suite(true)?)
     }
 
-    /// A suite with as many CPUs for its guests as are asked for.
+    /// A suite with the requested number of CPUs for its guests.
     pub fn on_guest(&self, mut suite: Suite) -> Result<Suite> {
         if let Some(cpus) = &self.probes.cpus {
             suite.cpus = cpus.count()?;
@@ -236,7 +237,7 @@ impl WhatArgs {
         }
     }
 
-    /// The words of a command line that ask for the same, from any directory.
+    /// The words of a command line that ask for the same from any directory.
     pub fn words(&self) -> Result<Vec<String>> {
         let mut words = Vec::new();
         if let Some(suite) = &self.suite {
@@ -274,7 +275,7 @@ impl WhatArgs {
     }
 }
 
-/// A name as it is; a path as an absolute one.
+/// A name unchanged; a path as an absolute one.
 fn name_or_path(word: &str) -> Result<String> {
     if !punctual_runner::is_path(word) {
         return Ok(word.to_owned());
@@ -288,7 +289,7 @@ fn name_or_path(word: &str) -> Result<String> {
 struct Cpus(Vec<u32>);
 
 impl Cpus {
-    /// The number as a number of CPUs.
+    /// The number, taken as a number of CPUs.
     fn count(&self) -> Result<NonZeroU32, UsageError> {
         let count = match self.0.as_slice() {
             [count @ 1..=CPUS_MAX] => NonZeroU32::new(*count),
@@ -303,8 +304,8 @@ impl Cpus {
     }
 }
 
-/// The same steps on these CPUs: a probe that measures on several at once does, one that
-/// measures on one has a step for each.
+/// The same steps on these CPUs. A probe that measures on several at once keeps one step; one that
+/// measures on one CPU gets a step for each.
 fn on_cpus(steps: Vec<Step>, cpus: &[u32]) -> Result<Vec<Step>> {
     let accepts = |step: &Step| probes::parse(&step.probe, &step.params).is_ok();
     let mut placed = Vec::new();
@@ -344,7 +345,7 @@ fn parse_cpus(text: &str) -> Result<Cpus, String> {
     Ok(Cpus(cpus.iter().map(|cpu| cpu.0).collect()))
 }
 
-/// A parameter: its value is TOML where it can be, else a text.
+/// Parses a parameter: its value is TOML if possible, else a text.
 fn parse_param(text: &str) -> Result<(String, Value), String> {
     let (key, value) = text
         .split_once('=')

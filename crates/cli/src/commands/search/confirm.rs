@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a real sample is as late as a program's stretch is long.
+//! Checks that a real sample is as late as a program's stretch is long.
 
 use anyhow::{Result, bail};
 use punctual_model::plan::Load;
@@ -15,28 +15,28 @@ use crate::commands::arrivals::{self, WatchArgs};
 use crate::commands::measure::MeasureArgs;
 use crate::commands::measure::what::WhatArgs;
 
-/// How many samples of the probe timer are taken beside a program.
+/// The number of samples of the probe timer beside a program.
 const SAMPLES: u32 = 200;
-/// At how many of the latest arrivals a sample is aimed.
+/// The number of latest arrivals at which a sample is aimed.
 const AIMS: usize = 3;
-/// Where nothing else says why none was reached.
+/// The reason why none was reached, if nothing else gives one.
 const NOT_SEEN: &str = "no aimed sample was seen";
-/// What the program is called as a load.
+/// The name of the program as a load.
 const LOAD: &str = "find";
 
 /// Measures beside programs, and aims at the latest arrivals.
 pub struct Confirm<'a> {
-    /// The kernel, its boot arguments, and who runs the program.
+    /// The kernel, its boot arguments, and the user who runs the program.
     pub asked: &'a Asked,
-    /// Where its runs are kept.
+    /// The store for its runs.
     pub store: &'a StoreArgs,
-    /// Whether nobody is told how far it is.
+    /// True to report no progress.
     pub quiet: bool,
 }
 
 impl Confirm<'_> {
-    /// What a program comes to: the latest sample and the latest arrival beside it, and the latest
-    /// sample that was aimed. `None` where Ctrl-C has ended it.
+    /// The result for a program: the latest sample and the latest arrival beside it, and the latest
+    /// aimed sample. `None` if Ctrl-C has ended it.
     pub fn of(&self, program: &str) -> Result<Option<Confirmed>> {
         let suite = self.suite(program)?;
         let boot = Some(self.asked.boot.clone()).filter(|boot| !boot.is_empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who has verified a file: signed there, listed here.
+//! Witnesses of a file: signs as one here, and lists them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use punctual_store::Store;
 
 use crate::{ExitStatus, UsageError, output};
 
-/// Whether a file can be added to, and a key signs, before hours of measuring.
+/// Checks, before hours of measuring, that a file can be added to, and that a key signs.
 pub fn check(file: &Path, key: &Path) -> Result<()> {
     let of = |path: &Path| path.display().to_string();
     let open = std::fs::OpenOptions::new().append(true).open(file);
@@ -23,7 +23,7 @@ pub fn check(file: &Path, key: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Adds what came of repeating the runs of a file, signed.
+/// Adds the results of repeating the runs of a file, signed.
 pub fn sign(
     file: &Path,
     sha256: &str,
@@ -49,7 +49,7 @@ pub fn sign(
     Ok(())
 }
 
-/// Lists who has.
+/// Lists the witnesses of a file.
 pub fn list(file: &Path, allowed: Option<&Path>, json: bool) -> Result<ExitStatus> {
     let named = || file.display().to_string();
     let mut reader = Reader::new(super::super::open_named(file)?).with_context(named)?;

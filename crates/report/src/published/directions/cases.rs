@@ -6,7 +6,7 @@ use punctual_published::documents;
 use super::*;
 use crate::fixtures::{self, assert_has};
 
-/// A run that says so much of itself, with samples of each of these probes and variants.
+/// A run with so much information on itself, and samples of each of these probes and variants.
 fn run(seed: u64, [name, preemption, release]: [&str; 3], all: &[(&str, &str, &[i64])]) -> Run {
     let mut run = fixtures::run(name, seed);
     run.suite = "vub".into();
@@ -23,7 +23,7 @@ fn run(seed: u64, [name, preemption, release]: [&str; 3], all: &[(&str, &str, &[
 const OLD: [&str; 3] = ["old", "rt", "6.1.0-56-rt-amd64"];
 const NEW: [&str; 3] = ["new", "rt", "6.12.117+deb12-rt-amd64"];
 
-/// What came of a claim.
+/// Returns the outcome of a claim.
 fn outcome(runs: &[Run], document: usize, id: &str) -> (ClaimVerdict, String) {
     let documents = documents().unwrap();
     let checked = checked(&Matrix::new(runs), &documents[document]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What people see of every arrival, as text and as a page.
+//! Every arrival for people, as text and as a page.
 
 use punctual_model::Nanos;
 use punctual_scope::arrivals::aim::NEAR;
@@ -9,13 +9,13 @@ use crate::block::Block;
 use crate::shell;
 use crate::text::{exact, thousands};
 
-/// So many functions that were not as foretold are named.
+/// The most functions named that were not as foretold.
 const NAMED: usize = 4;
-/// So many places are shown as text where more are known.
+/// The most places shown as text if more are known.
 const SHOWN: usize = 10;
 
 impl Told {
-    /// What it says, block by block, with so many places at most.
+    /// Returns the contents, block by block, with so many places at most.
     pub fn blocks(&self, most: usize) -> Vec<Block> {
         let steps = self.steps.iter();
         steps.flat_map(|step| step.blocks(most)).collect()
@@ -190,7 +190,7 @@ impl Shown {
         vec![exact(self.foretold_ns), reached, place]
     }
 
-    /// Where in the step it is, and how many there are like it.
+    /// Describes the place's moment in the step, and the number of places like it.
     fn moment(&self) -> Option<String> {
         let (after, samples) = (exact(self.after_ns?), thousands(self.samples_before));
         let begins = format!(
@@ -202,7 +202,7 @@ impl Shown {
         })
     }
 
-    /// What the place grows with, and which load brings it.
+    /// Describes the function that the place grows with, and the load that brings it.
     fn growth(&self, load: &str) -> Option<String> {
         let thread = self.thread.as_ref();
         let thread =
@@ -222,7 +222,7 @@ impl Shown {
         Some(format!("{first}{}.", letters.as_str()))
     }
 
-    /// Why it is not as foretold, by name.
+    /// Describes the reasons, by name, why it is not as foretold.
     fn missed(&self) -> Option<String> {
         let than = |by: Nanos| {
             if by < Nanos::ZERO {

@@ -99,7 +99,7 @@ fn where_the_model_does_not_fit_no_bound_is_told() {
     assert!(bound_page(runs, &of(&run)).contains("No bound: "));
 }
 
-/// What was missed may have been longer than all that was seen.
+/// Anything missed may have been longer than everything seen.
 #[test]
 fn where_something_was_missed_no_bound_is_told() {
     let run = run(Preemption::Rt);
@@ -134,7 +134,7 @@ fn what_is_printed_is_what_the_schema_describes() {
     }
 }
 
-/// Of the bound with the most interference a sample had the section, and no interrupt.
+/// In the bound with the most interference, a sample had the section, and no interrupt.
 #[test]
 fn what_never_met_in_an_aimed_sample_is_said() {
     let run = run(Preemption::Rt);

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// What the CPUs execute, one turn after another, each from user space on.
+/// Surveys what the CPUs execute, one turn after another, each from user space on.
 fn survey_turns(turns: &[(u32, Vec<Step>)]) -> Survey {
     let symbols = Symbols::parse(Architecture::Amd64, KALLSYMS).unwrap();
     let programs = UserSymbols::default();

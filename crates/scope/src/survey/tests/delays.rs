@@ -11,7 +11,7 @@ fn delays(steps: &[Step]) -> Delays {
     found.delays
 }
 
-/// How many there were of a kind, the longest, and where it began.
+/// Returns the number of delays of a kind, the longest, and where that began.
 fn longest(delays: &Delays, kind: DelayKind) -> (u64, i64, Vec<&str>) {
     let found = delays.longest.iter().find(|delay| delay.kind == kind);
     found.map_or((0, 0, Vec::new()), |delay| {
@@ -25,7 +25,7 @@ fn lengths(delays: &Delays) -> Vec<i64> {
     interrupts.map(|interrupt| interrupt.length.0).collect()
 }
 
-/// The scheduler at work: 7 instructions, of which 5 are behind the masking.
+/// The scheduler at work: 7 instructions, of which 5 are after the masking.
 fn schedule() -> Step {
     all(SCHEDULE, &[NOP, CLI, DONE, NOP, NOP, STI, RET])
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits on every arrival, and on what was reached by aimed samples.
+//! Limits on every arrival, and on the lateness that aimed samples reached.
 //!
-//! What is above the limit and was measured is proof, be it a sample of the run or an aimed one.
-//! What is foretold is none: where it is above the limit, an aimed sample decides.
+//! A measured value above the limit is proof, whether of a sample of the run or of an aimed one. A
+//! predicted value is not: if it is above the limit, an aimed sample decides.
 
 use punctual_model::arrivals::{Arrivals, are_told_of, can_be_aimed};
 use punctual_model::{Nanos, Run};
@@ -11,10 +11,10 @@ use super::{Found, broken};
 use crate::answer::{Fitness, More, Why};
 use crate::evidence::{Evidence, named};
 
-/// So many places are aimed at where nobody asks for more.
+/// The number of places to aim at if the user asks for no other number.
 const AIMS: usize = 10;
 
-/// What came of it; an error is why it is kept to, if there are enough runs.
+/// Judges the limit. An error is the reason why it is kept, if there are enough runs.
 pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Result<Found, Why> {
     if let Some(why) = never(evidence, aimed) {
         let found = Found::new(Fitness::Undecided, Why::Gap(why), Some(More::Whole));
@@ -64,7 +64,7 @@ pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Resul
     })
 }
 
-/// Why it is never known of such a measurement.
+/// The reason why arrivals are never known for such a measurement.
 fn never(evidence: &Evidence<'_>, aimed: bool) -> Option<String> {
     let (_, recording) = evidence.found.first()?;
     let (key, title) = (&recording.key, recording.title());
@@ -84,15 +84,15 @@ fn never(evidence: &Evidence<'_>, aimed: bool) -> Option<String> {
         .then(|| format!("{title}: no sample can be aimed at an interrupt: `what = \"arrival\"`"))
 }
 
-/// By how much later than foretold an arrival may be: of 54 aims of an earlier build on PREEMPT_RT
-/// the furthest from its forecast was 1.1 µs later; of 119 of a later one none was later by more
-/// than 0.28 µs (docs/method/arrivals.md). What is foretold of two subjects, and lies no further
-/// apart, is not told apart.
+/// The amount by which an arrival may be later than predicted. Of 54 aims of an earlier build on
+/// PREEMPT_RT the furthest from its forecast was 1.1 µs later; of 119 of a later one none was later
+/// by more than 0.28 µs (docs/method/arrivals.md). Predictions for two subjects that lie no further
+/// apart are not told apart.
 pub fn margin(worst: Nanos) -> Nanos {
     Nanos(worst.0 / 50).max(Nanos(1_200))
 }
 
-/// Why nothing was broken and yet nothing is shown, with the command that tells more.
+/// The reason why nothing is broken and yet nothing is shown, with the command that tells more.
 fn gap(watched: &[(&Run, Option<&Arrivals>)], most: Nanos, aimed: bool) -> Option<String> {
     if watched.is_empty() {
         return Some("there is no sample".to_owned());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits against runs.
+//! Judges runs by limits.
 
 mod arrival;
 
@@ -29,22 +29,21 @@ pub use arrival::margin as forecast_margin;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("limit {number} ({limit}): {reason}")]
 pub struct Unanswered {
-    /// The limit's number, from 1.
+    /// Number of the limit, from 1.
     pub number: usize,
-    /// The limit, as it is shown.
+    /// The limit, as displayed.
     pub limit: String,
-    /// What was expected, and what there is.
+    /// The expected content, and what was found instead.
     pub reason: String,
 }
 
-/// Runs that were made before, by the name of their baseline; under `None` those that whoever
-/// judges names.
+/// Earlier runs, by the name of their baseline; under `None` those that the caller names.
 pub type Baselines = BTreeMap<Option<String>, Vec<Run>>;
 
 /// Judges runs by limits, each verdict with the confidence that its limit asks for.
 ///
 /// # Errors
-/// Where a limit means no subject, no measurement or no baseline of these.
+/// If a limit means no subject, no measurement or no baseline of these.
 pub fn judge(
     limits: &[Limit],
     runs: &[Run],
@@ -53,7 +52,7 @@ pub fn judge(
     judge_with(limits, runs, baselines, 1.0)
 }
 
-/// The same at a share of each limit's level: for whoever looks more than once.
+/// Like [`judge`], at a share of each limit's level: for callers that look more than once.
 pub fn judge_with(
     limits: &[Limit],
     runs: &[Run],
@@ -142,8 +141,8 @@ impl Case<'_> {
         Ok(answers)
     }
 
-    /// What this limit's share is of: another subject, of these runs or of those that whoever
-    /// judges names; or what a baseline has of the same one; of a baseline of one subject, that.
+    /// The reference of this limit's share. It is another subject, either of these runs or of those
+    /// that the caller names; or the same subject in a baseline; or a baseline's only subject.
     fn than(&self, subject: &Subject<'_>) -> Result<Option<&Subject<'_>>, String> {
         let Demand::Relative(.., reference) = &self.limit.demand else {
             return Ok(None);
@@ -184,7 +183,7 @@ impl Case<'_> {
         })
     }
 
-    /// What a subject has, or should have, of what the limit means: each step by itself.
+    /// The measurements that a subject has, or should have, for this limit: each step by itself.
     fn keys(&self, subject: &Subject<'_>) -> Result<Vec<Meant>, String> {
         let mut keys: Vec<Meant> = Vec::new();
         for meant in subject.runs.iter().flat_map(|one| Meant::all(one.run)) {
@@ -240,8 +239,9 @@ impl Case<'_> {
         Ok(keys)
     }
 
-    /// What a part of its cycles would be called of each thread that has cycles: one that never
-    /// says when they are due has no such part, and is not answered for by another thread.
+    /// The keys that the limit's part would have for each thread that has cycles. A thread that
+    /// never says when its cycles are due has no such part, and another thread does not answer for
+    /// it.
     fn without_part(&self, subject: &Subject<'_>) -> Vec<RecordingKey> {
         let Some(part) = self.limit.part else {
             return Vec::new();
@@ -304,7 +304,7 @@ impl Case<'_> {
         }
     }
 
-    /// That nothing of a subject is what the limit means.
+    /// The answer if no measurement of a subject is one that the limit means.
     fn absent(&self, subject: &Subject<'_>) -> Answer {
         let load = self.limit.load.as_deref().unwrap_or_default();
         let variant = self.limit.variant.as_deref().unwrap_or_default();
@@ -323,7 +323,7 @@ impl Case<'_> {
         }
     }
 
-    /// A fit limit needs so many runs at least.
+    /// The fewest runs of a limit that is fit.
     fn needed(&self) -> usize {
         self.limit
             .runs
@@ -531,7 +531,7 @@ impl Case<'_> {
         Found::gap(format!("{figure} is not known closely enough{gap}"))
     }
 
-    /// The ratio of two subjects against a bound.
+    /// Judges the ratio of two subjects by a bound.
     fn ratio(&self, pair: Pair, bound: Bound) -> Found {
         let fewest = pair.of.len().min(pair.than.len());
         // Each bound by itself at the level: both together at twice of it.
@@ -571,7 +571,7 @@ impl Case<'_> {
     }
 }
 
-/// What came of one case.
+/// The result of one case.
 struct Found {
     fitness: Fitness,
     why: Why,
@@ -588,7 +588,7 @@ impl Found {
     }
 }
 
-/// That a thread ended within a cycle that would have broken the limit, had it counted.
+/// Reports a thread that ended within a cycle that would have broken the limit, had it counted.
 fn ended_within(
     evidence: &Evidence<'_>,
     breaks: impl Fn(&Recording, Nanos) -> bool,
@@ -605,7 +605,7 @@ fn ended_within(
     })
 }
 
-/// Unfit, where a sample is above the bound.
+/// Unfit, if a sample is above the bound.
 fn broken(evidence: &Evidence<'_>, bound: Nanos) -> Option<Found> {
     let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
     let runs_with = evidence.found.iter().filter(above).count() as u64;
@@ -613,7 +613,7 @@ fn broken(evidence: &Evidence<'_>, bound: Nanos) -> Option<Found> {
     (runs_with > 0).then(|| Found::new(Fitness::Unfit, why, None))
 }
 
-/// The worst sample of all runs; of equals the first.
+/// The worst sample of all runs; the first of equal ones.
 fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
     let worst = evidence.found.iter().filter_map(|(run, recording)| {
         let value = recording.max()?;
@@ -652,15 +652,16 @@ fn middle(figures: &[f64]) -> f64 {
     f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }
 
-/// The steps of a subject's plans, with their numbers, but for those that were not taken. A plan
-/// that cannot be read is a gap of its run, whatever is asked.
+/// The steps of a subject's plans, with their numbers, except those that were skipped. A plan that
+/// cannot be read is a gap of its run, whatever the limit.
 fn steps<'a>(subject: &'a Subject<'_>) -> Vec<(&'a Step, u32)> {
     let plans = subject.runs.iter().filter_map(|one| one.plan.as_ref().ok());
     let steps = plans.flat_map(|plan| plan.steps.iter().zip(0..));
     steps.filter(|(step, _)| !step.skip).collect()
 }
 
-/// Whether a step may have this variant: not, where it names CPUs and the variant is another one.
+/// Returns true if a step may have this variant. It may not if it names CPUs and the variant is
+/// another one.
 fn may_be_of(step: &Step, variant: &str) -> bool {
     let Some(cpu) = variant
         .strip_prefix("cpu")
@@ -675,7 +676,7 @@ fn may_be_of(step: &Step, variant: &str) -> bool {
     asked.any(|one| one.as_integer().is_none_or(|one| one == cpu))
 }
 
-/// What was measured on a subject, or is to be, for an error.
+/// The measurements of a subject, made or planned, for an error message.
 fn measured(subject: &Subject<'_>) -> Vec<String> {
     let recordings = subject.runs.iter().flat_map(|one| &one.run.recordings);
     let measured: Vec<String> = recordings.map(|one| one.key.to_string()).collect();
@@ -688,7 +689,7 @@ fn measured(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Names without repetitions; `none` where there is none.
+/// The names without repetitions; `none` if there are none.
 fn names(all: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = Vec::new();
     for name in all {

@@ -62,7 +62,7 @@ fn a_worst_case_is_fit_after_five_runs_and_says_what_is_excluded() {
     assert_eq!(demanding.more, Some(More::Runs(4)));
 }
 
-/// A run in which `noise` looked out for two seconds and says for how many, and saw nothing.
+/// A run in which `noise` watched for two seconds and reports a number of seconds, and saw nothing.
 fn quiet(seed: u64, seconds: i64) -> Run {
     let mut run = synthetic::run("rt", seed, &[]);
     let planned = "probe = \"noise\"\nduration_ms = 2000\n";
@@ -75,7 +75,7 @@ fn quiet(seed: u64, seconds: i64) -> Run {
     run
 }
 
-/// What a limit on `noise` says of such runs.
+/// The answer of a limit on `noise` for such runs.
 fn of_noise(rest: &str, all: &[Run]) -> Answer {
     let text = format!("[[limit]]\nprobe = \"noise\"\n{rest}\n");
     let limits = toml::from_str::<File>(&text).unwrap().limit;
@@ -179,7 +179,7 @@ fn one_sample_breaks_a_worst_case_and_is_named() {
     assert_eq!(only(WORST, &exact).fitness, Fitness::Fit);
 }
 
-/// Runs in real time, of which the target has read back this fact.
+/// Runs in real time whose target has read back this fact.
 fn on_a_machine(runs: Vec<Run>, name: &str, fact: impl Into<Fact>) -> Vec<Run> {
     let fact = fact.into();
     let real = |mut run: Run| {
@@ -534,7 +534,7 @@ fn cycles_are_judged_by_limits_in_their_own_words() {
     );
 }
 
-/// Two runs of one seed and one past are no two draws, and a sample that is late in either is late.
+/// Two runs of one seed and one past are not two draws, and a late sample in either counts.
 #[test]
 fn a_seed_with_its_own_past_named_adds_no_run_and_hides_no_sample() {
     let named = |worst: i64| {
@@ -556,7 +556,7 @@ fn a_seed_with_its_own_past_named_adds_no_run_and_hides_no_sample() {
     assert_eq!(named(100_001), Fitness::Unfit);
 }
 
-/// `seeds` runs that take `per_cent` of what those of [`runs`] take.
+/// `seeds` runs that take `per_cent` of the time of those of [`runs`].
 fn scaled(subject: &str, seeds: u64, per_cent: i64) -> Vec<Run> {
     let values = |seed: u64| vec![(9_000 + seed as i64) * per_cent / 100; 100];
     let run = |seed| synthetic::run(subject, seed, &values(seed));
@@ -699,7 +699,7 @@ fn a_baseline_that_is_not_there_is_an_error() {
     );
 }
 
-/// Five runs of another program, with these bins: lowest and highest value, and how many.
+/// Five runs of another program with these bins: lowest value, highest value and count.
 fn imported(bins: &[(i64, i64, u64)]) -> Vec<Run> {
     let of_seed = |seed| {
         let mut run = synthetic::run("board", seed, &[]);
@@ -846,8 +846,8 @@ fn a_file_without_a_distribution_answers_for_its_worst_case_alone() {
     assert!(!broken.reason().contains("seed"), "{}", broken.reason());
 }
 
-/// A finished run with these steps of `timer` beside `stress`: on each of these CPUs, of which
-/// those that there are have samples, and the others are unsupported.
+/// A finished run with these steps of `timer` beside `stress`, one on each of these CPUs. CPUs that
+/// are present have samples, and the others are unsupported.
 fn of_steps(seed: u64, steps: &[(i64, bool)]) -> Run {
     let mut run = synthetic::run("rt", seed, &[]);
     run.recordings.clear();
@@ -1071,7 +1071,7 @@ fn a_file_counts_once_and_another_with_the_same_figures_counts_too() {
     assert!(remarks[0].contains("it counts once"), "{remarks:?}");
 }
 
-/// What is known of the arrivals of a run's step; a latest of 40 µs, in `holds_up`.
+/// The arrivals known of a run's step; the latest has 40 µs, in `holds_up`.
 fn known(worst: i64, reached: Option<i64>) -> Vec<Arrivals> {
     vec![Arrivals {
         time: Nanos(99_000_000),
