@@ -132,6 +132,7 @@ const KEY_DIGITS: usize = 12;
 ///
 /// Stops if `cancel` is set; a second call goes on from there.
 ///
+/// # Errors
 /// For a fault in the order, the machine or the source; see [`BuildError`].
 pub fn build(
     catalog: &Catalog,
@@ -305,6 +306,7 @@ pub struct Tagged {
 /// Builds a variant of a kernel that was built: its source and configuration, with these options
 /// set. Its id is made from both: `base+hz_1000-y`.
 ///
+/// # Errors
 /// As for [`build`]; also if the kernel was not built, or its source has changed since.
 pub fn build_variant(
     catalog: &Catalog,

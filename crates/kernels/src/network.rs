@@ -19,6 +19,7 @@ const BESIDES: [&str; 2] = ["pps_core", "ptp"];
 /// The modules that drive a card, in the order in which they are loaded, fetched if need be. Both
 /// cards' modules are taken together, so that a kernel's package is read once.
 ///
+/// # Errors
 /// If the kernel is not one of the distribution's, or its package has no such module.
 pub fn modules(
     cache: &Path,

@@ -16,6 +16,7 @@ const ASKED: &str = "asked";
 /// The directory that holds these modules of a kernel, fetched if need be. `what` is their purpose
 /// and the name of the directory above it.
 ///
+/// # Errors
 /// If the package is not available, or lacks a needed module.
 pub(crate) fn modules(
     cache: &Path,

@@ -77,6 +77,7 @@ impl Userland {
     /// Reads the userland in a directory or in a tar file: that of `docker export`, or that of
     /// `docker save` with one image; plain, or packed by gzip, xz or zstd.
     ///
+    /// # Errors
     /// If it cannot be read, has names that cannot be in a guest, or is larger than 2 GiB.
     pub fn read(path: &Path) -> Result<Self, UserlandError> {
         let mut userland = Self {
@@ -131,6 +132,7 @@ impl Userland {
     /// Checks that a program in it can start on this architecture, as far as the files show. A name
     /// is looked up along the path that it has in a guest.
     ///
+    /// # Errors
     /// The reason why it cannot.
     pub fn check_program(
         &self,
@@ -186,6 +188,7 @@ impl Userland {
     /// Puts it at the root of a guest's programs, with the directories that are mounted there, and
     /// with files of this machine at their own paths.
     ///
+    /// # Errors
     /// If two entries would have one path.
     pub fn put_into(
         &self,

@@ -13,6 +13,7 @@ static CLAIMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../claims");
 
 /// The claims with this name, or in the file at this path.
 ///
+/// # Errors
 /// If there is no such file, it cannot be read, or it is not in the form of claims.
 pub fn find(name_or_path: &str) -> Result<Claims, Error> {
     if data_files::is_path(name_or_path) {

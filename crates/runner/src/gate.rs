@@ -28,6 +28,7 @@ pub struct Side<'a> {
 /// subject, it takes the runs of that; otherwise those of the subject to whose name its own adds
 /// boot arguments.
 ///
+/// # Errors
 /// If the baseline has no such subject.
 pub fn sides<'a>(
     subjects: &[String],
@@ -142,6 +143,7 @@ impl fmt::Display for Guest {
 
 /// The guest of a baseline, whatever the order of its runs; `None` in real time.
 ///
+/// # Errors
 /// If its runs had two different guests.
 pub fn guest(there: &[Run]) -> Result<Option<Guest>, Error> {
     let guests = there
@@ -168,6 +170,7 @@ pub fn seeds(runs: &[Run]) -> Vec<u64> {
 
 /// The plan of a run with another seed, to be measured on the same machine.
 ///
+/// # Errors
 /// If the plan cannot be read.
 pub fn plan_with(run: &Run, seed: u64) -> Result<Plan, Error> {
     let plan: Result<Plan, _> = toml::from_str(&run.plan);
@@ -232,6 +235,7 @@ impl Looks {
 
 /// Checks that all runs have finished, as the runs of a baseline must.
 ///
+/// # Errors
 /// For the first run that did not finish, with its state.
 pub fn finished(runs: &[Run]) -> Result<(), Error> {
     match runs.iter().find(|run| run.state != State::Finished) {

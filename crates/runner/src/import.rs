@@ -61,6 +61,7 @@ pub enum ImportError {
 
 /// The run in a file. The `name` of the file is for people.
 ///
+/// # Errors
 /// If the file has no known format, is damaged, or contradicts itself or the facts given by the
 /// user.
 pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportError> {
@@ -215,6 +216,7 @@ fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recor
 /// The nominal time between samples: the one that the file says or shows, else the one that the
 /// user gave.
 ///
+/// # Errors
 /// If the user's value contradicts the file.
 fn interval(
     foreign: &Foreign,
@@ -248,6 +250,7 @@ fn interval(
 
 /// The duration of the measurement, if the file gives one: the shortest that it gives.
 ///
+/// # Errors
 /// If the measurement ended before it began.
 fn elapsed(foreign: &Foreign) -> Result<Option<Nanos>, String> {
     let millis = |seconds: i64| Nanos::from_millis(seconds.saturating_mul(1_000));

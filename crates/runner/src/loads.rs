@@ -55,6 +55,7 @@ pub fn of(suite: &Suite) -> Result<Loads, Error> {
 
 /// The loads of a plan that have the name of a load that comes with Punctual, but differ from it.
 ///
+/// # Errors
 /// If the loads that come with Punctual cannot be read.
 pub fn namesakes(plan: &Plan) -> Result<Vec<&str>, Error> {
     let texts = data_files::included("loads", &LOADS)?;

@@ -106,6 +106,7 @@ impl OptionSpec {
 
     /// The boot arguments `base` with those of this option applied.
     ///
+    /// # Errors
     /// If it drops an argument that the base does not have.
     pub fn boot_with(&self, base: &str) -> Result<String, Error> {
         let mut words: Vec<&str> = base.split_whitespace().collect();
@@ -140,6 +141,7 @@ mkfifo beat && exec 3<>beat && while echo; do read -t 0.02 beat <&3; done";
 ///
 /// The guest also gets `programs` of this machine for them.
 ///
+/// # Errors
 /// If a load of the suite's own has the name that idle steps get.
 pub fn set_up(plan: &mut Plan, commands: &[String], programs: &[String]) -> Result<(), Error> {
     if plan.loads.contains_key(SETUP) {

@@ -32,6 +32,7 @@ pub fn mistake(boot: &str) -> Option<String> {
 /// The fault in the preemption model that boot arguments ask for, if this kernel does not offer it.
 /// A kernel of unknown configuration may offer any model: the one that it runs is read back.
 ///
+/// # Errors
 /// If its configuration cannot be read.
 pub fn not_offered(kernel: &Kernel, boot: &str) -> Result<Option<String>, Error> {
     let (Some(asked), Some(config)) = (asked_for(boot), &kernel.config) else {

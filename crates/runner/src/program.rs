@@ -32,6 +32,7 @@ pub struct Origin<'a> {
 /// relative path, and finds the program by its name. Or it gets a userland, in which these words
 /// stay as they are. On this machine the program stays where it is.
 ///
+/// # Errors
 /// If there are no words, or the program does not exist or cannot run.
 pub fn suite(
     command: &str,

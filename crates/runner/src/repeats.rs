@@ -79,6 +79,7 @@ impl<'a> Repeats<'a> {
 
     /// The machine of a run that was made ready, or the reason why there is none.
     ///
+    /// # Panics
     /// If the run was not made ready.
     pub fn machine(&self, run: &Run) -> Result<&Ready, &str> {
         let ready = self.ready.get(&key(run));

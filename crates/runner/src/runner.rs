@@ -82,6 +82,7 @@ impl Runner<'_> {
     /// Makes all runs, `side_by_side` of them at a time. The use of memory grows with the groups,
     /// not with the jobs.
     ///
+    /// # Panics
     /// If the observer panics.
     pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results, StoreError> {
         let gathered = Mutex::new(Gathered::default());
@@ -99,6 +100,7 @@ impl Runner<'_> {
     /// the next one begins. `take` gets each run with its group, in the order in which they end;
     /// none of it stays in memory here.
     ///
+    /// # Panics
     /// If the observer or `take` panics.
     pub fn carry_out_each(
         &self,

@@ -20,6 +20,7 @@ pub struct Choice<'a> {
 
 /// The subjects, in the order in which they are shown.
 ///
+/// # Errors
 /// If a subject is named twice or does not exist, or if its boot arguments ask for a preemption
 /// model that no kernel knows.
 pub fn choose(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error> {

@@ -96,6 +96,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
 
 /// A command whose program is found from any directory.
 ///
+/// # Errors
 /// If its absolute path cannot be determined.
 pub fn from_any_directory(command: &str) -> Result<String, Error> {
     let (program, rest) = command.split_once(' ').unwrap_or((command, ""));

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use punctual_exchange::witness::{Seen, Statement};
-use punctual_exchange::{Exported, Reader, Writer, is_export};
+use punctual_exchange::{Exported, Reader, Witness, Writer, is_export};
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Recorder, Run, digest};
 
@@ -88,7 +88,7 @@ pub const WITNESS: Target = Target {
         if reader.next_run().is_err() {
             return false;
         }
-        let mut all = reader.witnesses().iter().map(|one| one.statement());
+        let mut all = reader.witnesses().iter().map(Witness::statement);
         all.len() > 0 && all.all(|one| one.is_ok())
     },
 };

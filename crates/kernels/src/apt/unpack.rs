@@ -20,6 +20,7 @@ pub(crate) struct Unpacked {
 impl Unpacked {
     /// The kernel's image.
     ///
+    /// # Errors
     /// If the package has none.
     pub(crate) fn image(&self) -> Result<&Path, AptError> {
         self.image.as_deref().ok_or_else(|| self.lacks("image"))
@@ -27,6 +28,7 @@ impl Unpacked {
 
     /// The kernel's configuration.
     ///
+    /// # Errors
     /// If the package has none.
     pub(crate) fn config(&self) -> Result<&Path, AptError> {
         self.config
@@ -60,6 +62,7 @@ pub(crate) struct Wanted<'a> {
 
 /// Takes kernel modules out of a package, unpacked, into a directory.
 ///
+/// # Errors
 /// If a needed module is missing.
 pub(crate) fn unpack_modules(
     deb: &Path,

@@ -70,6 +70,7 @@ fn bare(tag: &str) -> &str {
 /// these, the ones from `since` to `until`, both included. `progress` is told which tags match a
 /// pattern but name no version.
 ///
+/// # Errors
 /// If the directory is not a repository that the compiling user can read, an end is not a version,
 /// or no tag remains.
 pub fn tags(

@@ -71,6 +71,7 @@ struct Exclude {
 
 /// Loads the campaign in a file. Checks that its kernels, suites and loads exist.
 ///
+/// # Errors
 /// If the file is not a campaign; the error gives its path, the line, and what was expected.
 pub fn load(path: &Path, catalog: &Catalog) -> Result<Campaign, Error> {
     let text = read(path)?;

@@ -130,6 +130,7 @@ impl Slurm<'_> {
     /// Has these runs made, none of which is in the store. Tasks are submitted as long as `goes_on`
     /// returns true; `on` is told what happens.
     ///
+    /// # Errors
     /// If files cannot be written, Slurm's programs are missing, or another process takes care of
     /// this directory.
     pub fn carry_out(
