@@ -133,6 +133,8 @@ impl FileLines {
 impl SourceLines {
     /// Returns the innermost function, inlined ones included, and its line.
     fn at(&self, address: u64) -> Option<(Option<String>, Option<String>)> {
+        // The library adds one to it.
+        address.checked_add(1)?;
         let mut frames = self.0.find_frames(address).skip_all_loads().ok()?;
         let frame = frames.next().ok()??;
         let function = frame
