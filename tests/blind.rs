@@ -524,12 +524,18 @@ fn table(trials: &[Trial]) -> String {
 
 /// The amount by which harmless changes alone move each figure.
 fn moves(harmless: &[&Trial]) -> String {
-    let mut figures: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut figures: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for one in harmless.iter().flat_map(|one| &one.said.moved) {
-        figures.entry(&one.figure).or_default().push(one.part());
+        let words: Vec<&str> = one.figure.split(", ").collect();
+        // All variants of a probe together.
+        let [probe, load, .., name] = &words[..] else {
+            continue;
+        };
+        let figure = format!("{probe}, {load}: {name}");
+        figures.entry(figure).or_default().push(one.part());
     }
     let mut text = String::from(
-        "\n| figure, of harmless changes | kernels | as before | middle | farthest |\n\
+        "\n| figure, of harmless changes | figures | as before | middle | farthest |\n\
          |---|---|---|---|---|\n",
     );
     for (figure, mut parts) in figures {

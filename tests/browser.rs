@@ -274,6 +274,9 @@ fn a_keyboard_suffices_to_filter_choose_compare_and_judge() {
         });
     };
     browser.go(&site, "/");
+    // The filter is folded until it is used.
+    browser.tab_to("e.tagName === 'SUMMARY'");
+    browser.press(ENTER);
     browser.tab_to("e.name === 'subject'");
     for letter in ["r", "t"] {
         browser.press(letter);

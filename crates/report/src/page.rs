@@ -17,7 +17,7 @@ use punctual_published::Document;
 
 use crate::compare::Comparison;
 use crate::figure::{self, Figure, Group, Kind};
-use crate::matrix::{Column, Matrix};
+use crate::matrix::{Column, Matrix, distinct};
 use crate::repeat;
 use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
 use crate::shell::{Chapter, Page, folded, wide};
@@ -29,6 +29,11 @@ use crate::text::{counted, unbroken};
 /// A note that each table of worst cases needs.
 const ONE_DRAW: &str = "A worst case is the worst that was seen: one draw, which the next seed \
     changes.";
+
+/// How far two builds of one source are apart. `docs/JUDGE.md` has the trial.
+const LAYOUT: &str = "Two builds of one source differ, too, since their code lies elsewhere: \
+    harmless changes move a median by less than 2 %, but the worst sample under load by a half \
+    and more.";
 
 /// A table with more lines than this is shown in two.
 const LONGEST: usize = 70;
@@ -152,8 +157,17 @@ fn measured(matrix: &Matrix<'_>) -> Markup {
         @if let Some(note) = colours { p.soft { (note) } }
         @for place in crate::rows::places(matrix) { p.soft { (place) } }
         p.soft { (ONE_DRAW) }
+        @if has_two_builds(matrix) { p.soft { (LAYOUT) } }
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
     }
+}
+
+/// Returns true if kernels of two builds were measured in virtual time.
+fn has_two_builds(matrix: &Matrix<'_>) -> bool {
+    let columns = matrix.columns.iter().filter(|one| one.clock.is_some());
+    let runs = columns.flat_map(|one| &one.runs);
+    let read_back = runs.filter_map(|run| run.provenance.as_ref());
+    distinct(read_back.map(|one| (&one.release, &one.version))).len() > 1
 }
 
 fn evidence(matrix: &Matrix<'_>) -> Markup {
@@ -367,6 +381,19 @@ mod tests {
         assert_has(&text, &told);
         assert!(!text.contains("<script"));
         assert!(!page_of(&fixtures::whole()).contains("tracer caught"));
+    }
+
+    #[test]
+    fn two_builds_are_told_apart_from_one() {
+        let mut runs = fixtures::whole();
+        for run in &mut runs {
+            run.provenance
+                .clone_from(&fixtures::run("rt", 1).provenance);
+        }
+        assert!(!page_of(&runs).contains("Two builds of one source"));
+        let provenance = runs[0].provenance.as_mut().unwrap();
+        provenance.version = "#2 SMP".to_owned();
+        assert_has(&page_of(&runs), &["Two builds of one source differ, too"]);
     }
 
     #[test]
