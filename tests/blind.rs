@@ -158,12 +158,14 @@ impl Trial {
     }
 
     fn outcome(&self) -> &'static str {
+        if self.said.verdict == NOT_JUDGED {
+            return NOT_JUDGED;
+        }
         match (self.edit.is_planted(), self.is_alarm()) {
             (true, true) if self.is_right() => "found, and the function",
             (true, true) => "found",
             (true, false) => "missed",
             (false, true) => "false alarm",
-            (false, false) if self.said.verdict == NOT_JUDGED => NOT_JUDGED,
             (false, false) => "rightly none",
         }
     }
