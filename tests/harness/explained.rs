@@ -2,6 +2,7 @@
 //! Checks the output of `punctual explain --json`.
 
 use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
@@ -12,7 +13,10 @@ use crate::{Scratch, schema};
 /// # Panics
 /// If it fails, or does not match.
 pub fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
-    let table = scratch.path("parts.csv").display().to_string();
+    // Threads of a test may ask at once.
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = format!("parts-{}.csv", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let table = scratch.path(&name).display().to_string();
     let words = ["explain", "--quiet", "--json", "--csv", &table];
     let ended = scratch.run(&[&words, arguments].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
