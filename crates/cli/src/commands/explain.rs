@@ -82,7 +82,7 @@ pub struct Explain {
     json: bool,
     /// Write the parts of each sample to FILE, as comma-separated values, with the names that
     /// JSON has
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     csv: Option<PathBuf>,
     /// Print each block that ran, instead of a timeline
     #[arg(long, conflicts_with_all = ["json", "compare"])]

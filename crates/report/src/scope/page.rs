@@ -87,11 +87,14 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
         let places = survey.hotspots.iter().filter(|place| place.what == what);
         places.max_by_key(|place| place.longest)
     });
+    let longest: Vec<_> = longest.collect();
     let lead = html! {
-        p.lead { "The longest: " @for (number, place) in longest.enumerate() {
-            @if number > 0 { "; " }
-            (place.what.name()) " for " (place.longest) " by " code { (place.function) }
-        } "." }
+        @if longest.is_empty() { p.lead { "No section was found." } } @else {
+            p.lead { "The longest: " @for (number, place) in longest.iter().enumerate() {
+                @if number > 0 { "; " }
+                (place.what.name()) " for " (place.longest) " by " code { (place.function) }
+            } "." }
+        }
         (facts(run))
     };
     let mut chapters: Vec<Chapter> = SectionKind::ALL.into_iter().map(of).collect();
@@ -100,7 +103,7 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
     chapters.push(Chapter::new("What is counted", notes));
     let command = format!("punctual survey {}", run.id);
     chapters.push(to_repeat(std::slice::from_ref(run), &command));
-    let longest = survey.hotspots.iter().max_by_key(|place| place.longest);
+    let longest = longest.into_iter().max_by_key(|place| place.longest);
     let longest = longest.map_or_else(String::new, |place| {
         let what = place.what.name();
         format!(": {what} for {} by {}", place.longest, place.function)
