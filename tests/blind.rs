@@ -241,11 +241,11 @@ fn run(words: Vec<String>) -> Result<()> {
     }
     let drawn = drawn(&edits.edit, &asked);
     let mut said = kept(&asked, &drawn)?;
-    let mut file = match &asked.results {
-        Some(path) => Some(File::options().create(true).append(true).open(path)?),
-        None => None,
-    };
     if said.len() < drawn.len() && !asked.is_show {
+        let mut file = match &asked.results {
+            Some(path) => Some(File::options().create(true).append(true).open(path)?),
+            None => None,
+        };
         let scratch = Scratch::new();
         let suite = scratch.file("blind.toml", SUITE);
         tree();
@@ -462,6 +462,8 @@ fn blamed(gate: &Value) -> Vec<String> {
     let mut all: Vec<String> = worse(gate).map(name).collect();
     if gate["verdict"] == "worse" {
         for subject in array(&gate["subjects"]) {
+            let longer = array(&subject["why"]["longer"]);
+            all.extend(longer.iter().map(|one| text(&one["function"])));
             all.extend(functions(&subject["why"].to_string()));
         }
     }

@@ -30,7 +30,7 @@ pub use page::{gate_page, gated_page, page_runs};
 pub use side::Side;
 pub(crate) use side::machine;
 pub use text::{Detail, gate_text, sentence_of, title};
-pub(crate) use text::{arrow, differs, how_sure, longer_functions, named, why_text};
+pub(crate) use text::{arrow, differs, how_sure, listed, longer_functions, named, why_text};
 
 /// The default for the smallest change that matters, as a share of a median.
 pub const TOLERANCE: f64 = 0.01;

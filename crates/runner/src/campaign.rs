@@ -172,7 +172,7 @@ pub struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    /// Makes all subjects ready: `build` does for a setting what [`Builder::build`] does for a
+    /// Makes all subjects ready: `build` does for a setting what [`Builder::build`](crate::systems::Builder::build) does for a
     /// suite.
     pub fn new(
         campaign: &'a Campaign,

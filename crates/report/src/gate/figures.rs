@@ -68,6 +68,9 @@ pub struct Judged {
     pub compared: Comparison,
     /// The function to blame for an arrival: the one that keeps the latest arrival here waiting.
     pub blame: Option<String>,
+    /// The latest arrival of the baseline, if the samples' tail is higher here and still below it:
+    /// then each of these samples was as possible before, and the draw may be all that differs.
+    pub within: Option<Nanos>,
 }
 
 impl Judged {
@@ -149,6 +152,8 @@ pub(super) struct Drawn {
     here: Vec<(u64, Nanos)>,
     pair: Pair,
     blame: Option<String>,
+    /// The latest arrival of the baseline, of which the samples' tail is a draw.
+    latest: Option<Nanos>,
 }
 
 impl Drawn {
@@ -174,6 +179,7 @@ impl Drawn {
             here,
             pair,
             blame: None,
+            latest: None,
         }
     }
 
@@ -316,6 +322,10 @@ fn add_watched(
             one.blame = watched::to_blame(&after, one.name == "reached");
         }
     }
+    let latest = before.iter().map(|(_, one)| one.worst).max();
+    for one in all.iter_mut().filter(|one| one.share >= watched::RARE) {
+        one.latest = latest;
+    }
     // A forecast is no ground to pass anything.
     if before.iter().chain(&after).any(|(_, one)| one.is_forecast) {
         for one in &mut figures {
@@ -364,12 +374,15 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
                 terms.tolerance * usual,
             )
         };
+        let within = (drawn.latest).filter(|latest| standing == Standing::Worse && here <= *latest);
+        let standing = within.map_or(standing, |_| Standing::Undecided);
         Judged {
             name: drawn.name.clone(),
             of: drawn.of,
             share: drawn.share,
             leads: drawn.leads,
             standing,
+            within,
             there,
             here,
             higher: both.iter().filter(|is_higher| **is_higher).count(),

@@ -6,6 +6,7 @@ use punctual_model::Sample;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::text::{Longer, longer_functions};
 use super::{Gate, Gated, Judged, Row, Side, Why};
 use crate::compare::verdict_json;
 use crate::scope::json::told;
@@ -99,6 +100,7 @@ struct Figure<'a> {
     verdict: &'static str,
     counts: bool,
     function: Option<&'a str>,
+    within_ns: Option<i64>,
     before_ns: i64,
     after_ns: i64,
     higher_seeds: usize,
@@ -140,6 +142,7 @@ struct Reason<'a> {
     here: Value,
     baseline_run: &'a str,
     baseline: Value,
+    longer: Vec<Longer<'a>>,
 }
 
 fn subject<'a>(gate: &'a Gate, one: &'a Gated) -> Subject<'a> {
@@ -201,6 +204,7 @@ fn figure(figure: &Judged) -> Figure<'_> {
         verdict: figure.standing.name(),
         counts: figure.counts(),
         function: figure.blame.as_deref(),
+        within_ns: figure.within.map(|latest| latest.0),
         before_ns: figure.there.0,
         after_ns: figure.here.0,
         higher_seeds: figure.higher,
@@ -242,5 +246,6 @@ fn reason<'a>(gated: &'a Gated, why: &'a Why) -> Reason<'a> {
         here: told(own),
         baseline_run: &there.id,
         baseline: told(other),
+        longer: longer_functions(why),
     }
 }

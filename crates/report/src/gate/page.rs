@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use punctual_model::Run;
 use punctual_published::Document;
 
-use super::text::{Detail, NOT_COUNTED, row_lines};
+use super::text::{Detail, NOT_COUNTED, row_lines, within};
 use super::{Gate, Gated, Of, Row, Standing, Why};
 use crate::compare::verdict_told;
 use crate::page::{beneath, untested};
@@ -96,7 +96,7 @@ fn figures(one: &Gated, row: &Row) -> Markup {
             td.number { (figure.there) }
             td.number { (figure.here) }
             td.free {
-                (verdict_told(&figure.compared, &one.rule))
+                (verdict_told(&figure.compared, &one.rule)) (within(figure))
                 @if let Some(function) = &figure.blame { ", in " (function) }
             }
             @if figure.counts() {

@@ -463,6 +463,58 @@ fn a_function_that_holds_threads_up_for_longer_is_worse_and_to_blame() {
     assert_eq!(some.standing(), Standing::NotWorse, "{}", text(&some));
 }
 
+/// A worst sample that is later with each seed, and no later than arrivals were before, is a draw.
+#[test]
+fn a_worst_sample_within_the_arrivals_of_the_baseline_is_no_evidence() {
+    let there = watched("r", 10_500, 12_000, &[]);
+    let later = |latest: i64| {
+        let mut here = watched("n", 10_500, 12_000, &[]);
+        for run in &mut here {
+            let own = &run.recordings[0];
+            let mut recorder = Recorder::new(own.samples.len());
+            for one in own.samples.iter() {
+                let is_worst = Some(one.value) == own.max();
+                recorder.record(one.at, if is_worst { Nanos(latest) } else { one.value });
+            }
+            let interval = own.interval;
+            run.recordings[0] = recorder.finish(own.key.clone());
+            run.recordings[0].interval = interval;
+        }
+        here
+    };
+    let worst = |gate: &Gate| {
+        let mut figures = row_of(gate).figures.iter();
+        let own = figures.find(|one| one.name == "worst").unwrap();
+        (own.standing, own.within)
+    };
+    for is_forecast in [false, true] {
+        let with = |runs: &[Run]| {
+            let mut runs = runs.to_vec();
+            for run in &mut runs {
+                run.arrivals[0].is_forecast = is_forecast;
+            }
+            runs
+        };
+        let judged = |latest: i64| gate(&with(&there), &with(&later(latest)));
+        // Arrivals of the baseline took up to 16 us.
+        let drawn = judged(16_000);
+        let latest = Some(Nanos(16_000));
+        assert_eq!(
+            worst(&drawn),
+            (Standing::Undecided, latest),
+            "{}",
+            text(&drawn)
+        );
+        assert!(drawn.standing() < Standing::Worse, "{}", text(&drawn));
+        let told = text(&drawn).contains("within the 16.0 µs of an arrival before");
+        assert!(told, "{}", text(&drawn));
+        schema(&gate_json(&drawn)).unwrap();
+        let beyond = judged(16_001);
+        assert_eq!(worst(&beyond), (Standing::Worse, None), "{}", text(&beyond));
+        assert_eq!(beyond.standing(), Standing::Worse, "{}", text(&beyond));
+    }
+}
+
 /// A forecast passes nothing, and arrivals that were asked for and are not known neither.
 #[test]
 fn a_forecast_and_a_gap_pass_nothing() {

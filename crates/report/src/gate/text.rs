@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A gate's verdict for terminals, and for mail.
 
+use std::fmt;
+
 use punctual_judge::{Difference, Verdict};
 use punctual_model::Nanos;
+use serde::Serialize;
 
 use super::{Gate, Gated, Judged, Of, Row, Side, Standing, Why};
 use crate::repeat::quoted;
@@ -16,6 +19,8 @@ const MAIL: usize = 72;
 const FEW: u64 = 10;
 /// The most functions named that take longer than in the baseline.
 const FUNCTIONS: usize = 3;
+/// The most functions named beside them that did not run in the baseline's sample.
+const NEW_FUNCTIONS: usize = 2;
 
 /// A space at which no line is broken.
 pub(super) const KEPT: char = '\u{a0}';
@@ -78,11 +83,12 @@ pub fn title(gate: &Gate) -> String {
             format!("{}: {title}: {gap}{of}", standing.name())
         }
         (_, Some(figure)) => format!(
-            "{}: {} of {title}, {}{}{}{of}",
+            "{}: {} of {title}, {}{}{}{}{of}",
             standing.name(),
             usual(figure, &row.row.probe),
             arrow(figure),
             seeds(figure),
+            within(figure),
             blame(figure)
         ),
         _ => format!("{}: {title}{of}", standing.name()),
@@ -97,8 +103,9 @@ pub fn sentence_of(row: &Row) -> String {
         (_, Some(figure)) => {
             let (name, arrow) = (named(figure), arrow(figure));
             format!(
-                "{standing}: {name} {arrow}{}{}",
+                "{standing}: {name} {arrow}{}{}{}",
                 seeds(figure),
+                within(figure),
                 blame(figure)
             )
         }
@@ -123,6 +130,14 @@ fn blame(figure: &Judged) -> String {
     blame.map_or_else(String::new, |function| format!(", in `{function}`"))
 }
 
+/// `, within the 443 µs of an arrival before`: the reason why a higher figure shows nothing.
+pub(crate) fn within(figure: &Judged) -> String {
+    let latest = figure.within;
+    latest.map_or_else(String::new, |latest| {
+        format!(", within the {latest} of an arrival before")
+    })
+}
+
 /// `the typical wake-up`.
 fn usual(figure: &Judged, probe: &str) -> String {
     let sample = if probe == "timer" {
@@ -136,6 +151,7 @@ fn usual(figure: &Judged, probe: &str) -> String {
     match figure.name.as_str() {
         "p99.99" => "the arrival in 10,000".to_owned(),
         "arrival" => "the latest arrival".to_owned(),
+        "arrival p99" => "the arrival in 100".to_owned(),
         "reached" => "the latest aimed sample".to_owned(),
         "median" => format!("the typical {sample}"),
         "p99" => format!("the slowest {sample} of 100"),
@@ -285,6 +301,7 @@ pub(crate) fn how_sure(figure: &Judged) -> String {
         _ => String::new(),
     };
     let more = match figure.compared.verdict {
+        _ if figure.within.is_some() => format!("{higher}{}", within(figure)),
         _ if figure.standing != Standing::Undecided || !figure.counts() => higher,
         Verdict::Undecided(few) => {
             let (have, needed) = (few.have.0.min(few.have.1), few.needed);
@@ -312,7 +329,7 @@ fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
     lines.wrap(&clean(&head), "  ", "    ");
     let longer = longer_functions(why);
     if !longer.is_empty() {
-        let text = format!("longer than before: {}", longer.join(", "));
+        let text = format!("longer than before: {}", listed(&longer));
         lines.wrap(&clean(&text), "  ", "    ");
     }
     if let Ok(explained) = own {
@@ -330,18 +347,52 @@ fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
     }
 }
 
-/// The functions that take longer here than in the baseline, those that do by most first.
-pub(crate) fn longer_functions(why: &Why) -> Vec<String> {
+/// A function of an explained sample that takes longer than in the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Longer<'a> {
+    /// The function's name.
+    pub function: &'a str,
+    /// The time in the function itself before; zero if it did not run in the sample's path.
+    #[serde(rename = "before_ns")]
+    pub there: Nanos,
+    /// The same here.
+    #[serde(rename = "after_ns")]
+    pub here: Nanos,
+}
+
+impl fmt::Display for Longer<'_> {
+    /// Writes `__schedule 1.20 µs (was 903 ns)`, with the name in backquotes.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "`{}` {} (was {})", self.function, self.here, self.there)
+    }
+}
+
+/// Returns the functions of the explained sample that take longer than before: those that do most,
+/// then those that did not run at all before. The latter tell another path, however short they are.
+pub(crate) fn longer_functions(why: &Why) -> Vec<Longer<'_>> {
     let (Ok(own), Ok(other)) = (&why.here.1, &why.there.1) else {
         return Vec::new();
     };
     let (Ok(own), Ok(other)) = (&own.breakdown, &other.breakdown) else {
         return Vec::new();
     };
-    let longer = scope::compare::differences(own, other);
-    let longer = longer.into_iter().filter(|(_, here, there)| here > there);
-    let told = |(name, here, there): (&str, Nanos, Nanos)| format!("`{name}` {here} (was {there})");
-    longer.take(FUNCTIONS).map(told).collect()
+    let all = scope::compare::differences(own, other).into_iter();
+    let all = all.map(|(function, here, there)| Longer {
+        function,
+        here,
+        there,
+    });
+    let mut longer: Vec<_> = all.filter(|one| one.here > one.there).collect();
+    let further = longer.split_off(FUNCTIONS.min(longer.len()));
+    let new = further.into_iter().filter(|one| one.there == Nanos::ZERO);
+    longer.extend(new.take(NEW_FUNCTIONS));
+    longer
+}
+
+/// These functions, in one line.
+pub(crate) fn listed(longer: &[Longer<'_>]) -> String {
+    let all: Vec<String> = longer.iter().map(ToString::to_string).collect();
+    all.join(", ")
 }
 
 /// `12 of 2,000 samples differ, …`, from those of `other`.

@@ -12,6 +12,8 @@ use super::figures::{Drawn, Of};
 
 /// One arrival of 10,000 is later. Of the latest ones of longer runs hardly any two are alike.
 pub(super) const TAIL: f64 = 0.9999;
+/// One arrival of 100 is later. From here on, samples are few of many arrivals.
+pub(super) const RARE: f64 = 0.99;
 
 /// Each run's arrivals, by its seed.
 type Known<'a> = Vec<(u64, &'a Arrivals)>;
@@ -64,11 +66,8 @@ pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Dr
         };
         all.push(Drawn::new(name.to_owned(), of, there, here));
     };
-    add("p99.99", Of::Arrivals, &|one| {
-        let mut quantiles = one.quantiles.iter();
-        let found = quantiles.find(|(share, _)| (share - TAIL).abs() < 1e-9)?;
-        Some(found.1)
-    });
+    add("p99.99", Of::Arrivals, &|one| quantile(one, TAIL));
+    add("arrival p99", Of::Latest, &|one| quantile(one, RARE));
     add("arrival", Of::Latest, &|one| Some(one.worst));
     add("reached", Of::Latest, &|one| one.reached);
     for name in long(there.iter().chain(here).map(|(_, one)| *one), floor) {
@@ -77,6 +76,13 @@ pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Dr
         });
     }
     all
+}
+
+/// Returns a quantile of all arrivals, if it is one of those that were kept.
+fn quantile(known: &Arrivals, share: f64) -> Option<Nanos> {
+    let mut quantiles = known.quantiles.iter();
+    let found = quantiles.find(|(own, _)| (own - share).abs() < 1e-9)?;
+    Some(found.1)
 }
 
 /// Returns the functions that run for so long within one stretch, in any run of either side.

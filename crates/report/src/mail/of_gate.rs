@@ -5,7 +5,8 @@ use punctual_model::Run;
 
 use super::{Mail, Told, UNKNOWN, again, counts};
 use crate::gate::{
-    Gate, Gated, Judged, Of, Row, Side, Standing, Why, arrow, how_sure, longer_functions, named,
+    Gate, Gated, Judged, Of, Row, Side, Standing, Why, arrow, how_sure, listed, longer_functions,
+    named,
 };
 use crate::judgement::{Outcome, outcome_of_row};
 use crate::scope::{Story, told};
@@ -192,7 +193,7 @@ pub(super) fn told_of(why: &Why, figure: &str) -> Vec<String> {
     let longer = longer_functions(why);
     let mut all = Vec::new();
     if !longer.is_empty() {
-        all.push(format!("Longer than before: {}.", longer.join(", ")));
+        all.push(format!("Longer than before: {}.", listed(&longer)));
     }
     let sample = |(run, story): &(Run, Story)| match story {
         Ok(explained) => format!(
