@@ -19,7 +19,7 @@ use crate::scope::Story;
 use crate::series::{Figure, OfRun, figures, values};
 use crate::text::counted;
 
-pub use json::campaign_json;
+pub use json::{PlannedRun, campaign_json, plan_json};
 pub use page::{RUNS, campaign_document, campaign_page};
 pub use text::campaign_text;
 

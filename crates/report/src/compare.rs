@@ -18,7 +18,7 @@ use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
 pub use csv::comparison_csv;
-pub use json::{comparison_json, verdict as verdict_json};
+pub use json::{Compared, comparison_json};
 pub(crate) use refusal::of_two;
 pub use refusal::{Refusal, difference, plans as plan_difference};
 pub use text::comparison_text;

@@ -4,7 +4,11 @@
 mod page;
 mod trials;
 
-use punctual_doctor::{ALL, Diagnosis, Finding, Health, Purpose, Severity, Step, System, Verdict};
+use punctual_doctor::{
+    ALL, Diagnosis, Finding, Found, Health, Purpose, Severity, Step, System, Value as Of, Verdict,
+};
+use punctual_model::{CpuId, Nanos, Reason};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::text::{Lines, clean, list};
@@ -14,6 +18,131 @@ pub use trials::{Tried, Why, trials_text, tried};
 
 /// The form's name and version; `docs/schema/doctor-1.json` describes it.
 const SCHEMA: &str = "punctual.doctor/1";
+
+/// New fields may be added to version 1; none is removed or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The overall result, by the checks of weight, which are those that are fatal or high: unfit
+    /// if one of them is wrong, else undecided if one of them is unknown.
+    #[cfg_attr(test, schemars(extend("enum" = ["fit", "unfit", "undecided"])))]
+    verdict: &'static str,
+    /// The checks, the heaviest first.
+    checks: Vec<Checked<'a>>,
+    /// The purpose of the machine, by `--for`; the checks weigh by it.
+    #[cfg_attr(test, schemars(extend("enum" = ["audio", "control", "isolated", null])))]
+    purpose: Option<&'static str>,
+    /// The first steps to take, in this order, as far as commands do it.
+    steps: Vec<Remedy<'a>>,
+    /// The checks that were left out by `--skip`.
+    skipped: &'a [String],
+    /// The benefits of options in virtual time; null without `--measure`.
+    trials: Option<Vec<trials::Outcome<'a>>>,
+}
+
+/// A check, and its outcome: what was found if it is fine or wrong, else the reason why not.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(
+    test,
+    schemars(extend(
+        "if" = { "properties": { "verdict": { "enum": ["fine", "wrong"] } } },
+        "then" = { "properties": { "found": { "type": "object" }, "reason": { "type": "null" } } },
+        "else" = { "properties": { "found": { "type": "null" }, "reason": { "type": "string" } } }
+    ))
+)]
+struct Checked<'a> {
+    /// The name of the check.
+    id: &'static str,
+    /// Its weight.
+    #[cfg_attr(test, schemars(extend("enum" = ["fatal", "high", "medium", "low", "info"])))]
+    severity: &'static str,
+    /// Its outcome; moot: the question does not arise on this machine.
+    #[cfg_attr(test, schemars(extend("enum" = ["fine", "wrong", "unknown", "moot"])))]
+    verdict: &'static str,
+    /// The wanted state.
+    wanted: &'static str,
+    /// The state that was found; null if it is unknown or moot.
+    found: Option<Observed<'a>>,
+    /// The reason why it is unknown or moot, for people.
+    reason: Option<String>,
+    /// The reason why it is unknown, by kind, as in punctual.run/2.
+    #[cfg_attr(test, schemars(with = "Value", extend("type" = ["string", "object", "null"])))]
+    cause: Option<&'a Reason>,
+    /// Advice for a machine on which it is wrong.
+    advice: &'static str,
+    /// The address of the document or thread that says so.
+    #[cfg_attr(test, schemars(extend("pattern" = "^https://")))]
+    source: &'static str,
+    /// True if only root can see it.
+    needs_root: bool,
+}
+
+/// An observation on the machine.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Observed<'a> {
+    /// The thing examined: a setting, a file, a boot argument.
+    name: &'a str,
+    /// Its value.
+    value: Amount<'a>,
+}
+
+/// The value of an observation.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+enum Amount<'a> {
+    /// A number, in the unit that the setting's name ends in.
+    Number(i64),
+    /// A time.
+    Nanos(#[cfg_attr(test, schemars(with = "i64"))] Nanos),
+    /// A word, as the kernel shows it.
+    Text(&'a str),
+    /// CPUs.
+    Cpus(#[cfg_attr(test, schemars(with = "Vec<u32>"))] &'a [CpuId]),
+    /// Several names.
+    Names(&'a [String]),
+}
+
+/// A remedy to apply.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Remedy<'a> {
+    /// The check that it answers.
+    check: &'static str,
+    /// A title of a few words.
+    title: &'a str,
+    /// Other checks that it settles, too.
+    settles: &'a [&'static str],
+    /// True if it takes effect only from the next boot on.
+    reboot: bool,
+    /// The commands for the machine's own system, or for each common one if that is not known.
+    commands: Vec<Commands<'a>>,
+}
+
+/// The commands of a remedy on one system.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Commands<'a> {
+    /// The system.
+    #[cfg_attr(
+        test,
+        schemars(with = "String", extend("enum" = [
+            "debian",
+            "ubuntu",
+            "ubuntu-on-pi",
+            "raspberry-pi",
+            "raspberry-pi-32",
+            "other"
+        ]))
+    )]
+    system: System,
+    /// The lines for a shell, together; remarks begin with #.
+    lines: &'a [String],
+}
 
 /// The form of a diagnosis on a terminal.
 #[derive(Clone, Copy, Debug)]
@@ -280,49 +409,71 @@ pub fn doctor_json(
     skipped: &[String],
     trials: Option<&[Tried]>,
 ) -> Value {
-    let one = |one: &Finding| {
-        let (check, verdict) = (one.check, &one.verdict);
-        let (found, reason, cause) = match verdict {
-            Verdict::Fine(found) | Verdict::Wrong(found) => (json!(found), None, Value::Null),
-            Verdict::Unknown(reason) => (Value::Null, Some(reason.to_string()), json!(reason)),
-            Verdict::Moot(why) => (Value::Null, Some(why.clone()), Value::Null),
-        };
-        json!({
-            "id": check.id,
-            "severity": one.severity.name(),
-            "verdict": verdict.name(),
-            "wanted": check.wanted,
-            "found": found,
-            "reason": reason,
-            "cause": cause,
-            "advice": check.advice,
-            "source": check.source,
-            "needs_root": check.needs_root,
-        })
-    };
-    json!({
-        "schema": SCHEMA,
-        "verdict": diagnosis.health().name(),
-        "checks": diagnosis.0.iter().map(one).collect::<Vec<_>>(),
-        "purpose": purpose.map(Purpose::name),
-        "steps": steps.iter().map(step_json).collect::<Vec<_>>(),
-        "skipped": skipped,
-        "trials": trials.map(trials::json),
+    json!(Document {
+        schema: SCHEMA,
+        verdict: diagnosis.health().name(),
+        checks: diagnosis.0.iter().map(Checked::of).collect(),
+        purpose: purpose.map(Purpose::name),
+        steps: steps.iter().map(Remedy::of).collect(),
+        skipped,
+        trials: trials.map(|all| all.iter().map(trials::Outcome::of).collect()),
     })
 }
 
-fn step_json(step: &Step) -> Value {
-    let commands = step
-        .commands
-        .iter()
-        .map(|(system, lines)| json!({ "system": system, "lines": lines }));
-    json!({
-        "check": step.check,
-        "title": step.title,
-        "settles": step.settles,
-        "reboot": step.reboot,
-        "commands": commands.collect::<Vec<_>>(),
-    })
+impl<'a> Checked<'a> {
+    fn of(one: &'a Finding) -> Self {
+        let (check, verdict) = (one.check, &one.verdict);
+        let (found, reason, cause) = match verdict {
+            Verdict::Fine(found) | Verdict::Wrong(found) => (Some(found), None, None),
+            Verdict::Unknown(reason) => (None, Some(reason.to_string()), Some(reason)),
+            Verdict::Moot(why) => (None, Some(why.clone()), None),
+        };
+        Self {
+            id: check.id,
+            severity: one.severity.name(),
+            verdict: verdict.name(),
+            wanted: check.wanted,
+            found: found.map(Observed::of),
+            reason,
+            cause,
+            advice: check.advice,
+            source: check.source,
+            needs_root: check.needs_root,
+        }
+    }
+}
+
+impl<'a> Observed<'a> {
+    fn of(found: &'a Found) -> Self {
+        let value = match &found.value {
+            Of::Number(number) => Amount::Number(*number),
+            Of::Nanos(time) => Amount::Nanos(*time),
+            Of::Text(text) => Amount::Text(text),
+            Of::Cpus(cpus) => Amount::Cpus(cpus),
+            Of::Names(names) => Amount::Names(names),
+        };
+        Self {
+            name: &found.name,
+            value,
+        }
+    }
+}
+
+impl<'a> Remedy<'a> {
+    fn of(step: &'a Step) -> Self {
+        let commands = step.commands.iter();
+        let commands = commands.map(|(system, lines)| Commands {
+            system: *system,
+            lines,
+        });
+        Self {
+            check: step.check,
+            title: &step.title,
+            settles: &step.settles,
+            reboot: step.reboot,
+            commands: commands.collect(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use punctual_judge::{NoExtremes, ReturnLevel, Tail, tail};
 use punctual_model::{Nanos, Recording, Run};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::text::{thousands, wrap};
 
@@ -95,47 +96,142 @@ pub fn extremes_text(all: &[Extremes<'_>], width: usize) -> String {
     text
 }
 
+/// Extreme values of recordings. Times are nanoseconds, not rounded. New fields may be added to
+/// version 1; none is removed or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The recordings.
+    recordings: Vec<OfRecording<'a>>,
+}
+
+/// The extreme values of a recording.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OfRecording<'a> {
+    /// Its run.
+    run: &'a str,
+    /// Its probe.
+    probe: &'a str,
+    /// Its load.
+    load: &'a str,
+    /// Its variant.
+    variant: &'a str,
+    /// Its repetition, from 1.
+    repetition: u32,
+    /// The number of its samples.
+    count: u64,
+    /// The largest sample; null if there is none.
+    max_ns: Option<i64>,
+    /// The tail and the levels, or the reason why there are none.
+    #[serde(flatten)]
+    found: Found,
+}
+
+/// The tail and the levels, or the reason why there are none; never both.
+#[derive(Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(extend("not" = { "required": ["refused", "tail"] }))
+)]
+#[serde(untagged)]
+enum Found {
+    /// Nothing can be told.
+    Refused {
+        /// The reason.
+        refused: String,
+    },
+    /// The tail follows a generalised Pareto distribution.
+    Told {
+        /// The tail.
+        tail: Excess,
+        /// The levels: for as many samples, for ten times and for a hundred times as many.
+        #[cfg_attr(test, schemars(length(min = 1)))]
+        levels: Vec<Level>,
+    },
+}
+
+/// The samples above a threshold, and the generalised Pareto distribution of their excess over it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Excess {
+    /// The threshold.
+    threshold_ns: f64,
+    /// The number of samples above it.
+    exceedances: usize,
+    /// The distribution's shape.
+    shape: f64,
+    /// The distribution's scale.
+    scale_ns: f64,
+}
+
+/// A level that is exceeded once in a number of samples.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Level {
+    /// The number of samples.
+    once_in_samples: u64,
+    /// The level.
+    level_ns: f64,
+    /// The lower end of its 95 % interval.
+    low_ns: f64,
+    /// The upper end.
+    high_ns: f64,
+}
+
 /// As JSON. Levels are nanoseconds, not rounded.
+///
+/// # Panics
+/// Never: all of it can be written as JSON.
 pub fn extremes_json(all: &[Extremes<'_>]) -> Value {
-    let one = |one: &Extremes<'_>| {
-        let key = &one.recording.key;
-        let mut value = json!({
-            "run": one.run.id,
-            "probe": key.probe,
-            "load": key.load,
-            "variant": key.variant,
-            "repetition": key.repetition,
-            "count": one.recording.count,
-            "max_ns": one.recording.max(),
-        });
-        match &one.found {
-            Err(why) => value["refused"] = json!(why.to_string()),
-            Ok((tail, levels)) => {
-                value["tail"] = json!({
-                    "threshold_ns": tail.threshold,
-                    "exceedances": tail.exceedances,
-                    "shape": tail.pareto.shape,
-                    "scale_ns": tail.pareto.scale,
-                });
-                let level = |level: &ReturnLevel| {
-                    json!({
-                        "once_in_samples": level.samples,
-                        "level_ns": level.level,
-                        "low_ns": level.interval.0,
-                        "high_ns": level.interval.1,
-                    })
-                };
-                value["levels"] = levels.iter().map(level).collect();
-            }
-        }
-        value
+    let document = Document {
+        schema: SCHEMA,
+        recordings: all.iter().map(told).collect(),
     };
-    json!({ "schema": SCHEMA, "recordings": all.iter().map(one).collect::<Vec<_>>() })
+    serde_json::to_value(document).expect("it has no map but of texts")
+}
+
+fn told<'a>(one: &Extremes<'a>) -> OfRecording<'a> {
+    let (recording, key) = (one.recording, &one.recording.key);
+    let level = |level: &ReturnLevel| Level {
+        once_in_samples: level.samples,
+        level_ns: level.level,
+        low_ns: level.interval.0,
+        high_ns: level.interval.1,
+    };
+    let found = match &one.found {
+        Err(why) => Found::Refused {
+            refused: why.to_string(),
+        },
+        Ok((tail, levels)) => Found::Told {
+            tail: Excess {
+                threshold_ns: tail.threshold,
+                exceedances: tail.exceedances,
+                shape: tail.pareto.shape,
+                scale_ns: tail.pareto.scale,
+            },
+            levels: levels.iter().map(level).collect(),
+        },
+    };
+    OfRecording {
+        run: &one.run.id,
+        probe: &key.probe,
+        load: &key.load,
+        variant: &key.variant,
+        repetition: key.repetition,
+        count: recording.count,
+        max_ns: recording.max().map(|max| max.0),
+        found,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use punctual_model::{MachineRecord, Recorder, RecordingKey};
+    use serde_json::json;
 
     use super::*;
     use crate::fixtures;
@@ -170,6 +266,14 @@ mod tests {
             *changed.pointer_mut(path).unwrap() = wrong.clone();
             assert!(schema(&changed).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        crate::schema::assert_is_of::<Document<'_>>(
+            "extremes-1.json",
+            "Extreme values in real time: what `punctual extremes --json` prints",
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::text::{clean, list, wrap};
 pub use case::{Case, Outcome, cases, cases_of_gate};
 pub(crate) use case::{outcome_of_answer, outcome_of_row};
 pub use csv::cases_csv;
+pub(crate) use json::Verdicts;
 pub use json::judgement_json;
 pub use junit::junit;
 pub use kcidb::kcidb;

@@ -20,6 +20,7 @@ pub mod gate;
 pub mod gnuplot;
 mod json;
 pub mod judgement;
+pub mod lists;
 pub mod mail;
 mod matrix;
 pub mod metal;

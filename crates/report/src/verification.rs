@@ -8,10 +8,14 @@ use punctual_model::record::Provenance;
 use punctual_model::recording::Work;
 use punctual_model::run::State;
 use punctual_model::{Facts, Nanos, Recording, Run};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::gate::differs;
 use crate::text::{Lines, clean, counted, list};
+
+/// The form's name and version; `docs/schema/verification-1.json` describes it.
+const SCHEMA: &str = "punctual.verification/1";
 
 /// The result of repeating the runs in a file.
 #[derive(Debug)]
@@ -60,25 +64,32 @@ pub struct Differing {
     pub only: Option<&'static str>,
 }
 
-/// A circumstance that has changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A circumstance or a figure that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Change {
     /// The name of what has changed.
     pub what: String,
     /// The state there.
+    #[serde(rename = "there")]
     pub then: String,
     /// The state here.
+    #[serde(rename = "here")]
     pub now: String,
 }
 
-/// The outcome of repeating a run; a worse one is greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The outcome of repeating a run.
+// A worse one is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The same digest: the same behaviour to the last sample.
+    /// The same digest and the same figures, and every step was measured.
     Equal,
-    /// It could not be repeated, or only on a different machine, with a different result.
+    /// It was not repeated, not all of it was measured, or only a different machine gave another
+    /// result.
     Undecided,
-    /// The very same machine gives another digest.
+    /// The very same machine gives another digest or another figure.
     Differs,
 }
 
@@ -414,42 +425,124 @@ fn in_all(verification: &Verification) -> String {
     format!("{file}: {runs}: {}.", list(&counts))
 }
 
-/// `punctual.verification/1`. `docs/schema/verification-1.json` describes it.
+/// Runs of others, repeated here. Times are whole nanoseconds of virtual time. New fields may be
+/// added to version 1; none is removed or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The file's name.
+    file: &'a str,
+    /// The outcome of all runs: that of the worst of them.
+    outcome: Outcome,
+    /// The runs that were looked at.
+    runs: Vec<Repeated<'a>>,
+}
+
+/// A run that somebody else has measured, and the outcome of its repeat here.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Repeated<'a> {
+    /// Its id in the file.
+    run: &'a str,
+    /// Its suite's name.
+    suite: &'a str,
+    /// The subject that was judged.
+    subject: &'a str,
+    /// The seed.
+    seed: u64,
+    /// The outcome.
+    outcome: Outcome,
+    /// The reason why it is undecided, if it is.
+    why: Option<&'a str>,
+    /// The digest in the file; null where that run did not finish, or nothing was measured.
+    digest: Option<&'a str>,
+    /// The repeat; null where there is none.
+    here: Option<Repeat<'a>>,
+    /// Circumstances that decide the guest's behaviour and are not what they were.
+    changes: &'a [Change],
+    /// Figures that a verdict reads and the digest does not cover, where they differ.
+    figures: &'a [Change],
+    /// The recordings that differ.
+    recordings: Vec<Unequal<'a>>,
+}
+
+/// The run here.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Repeat<'a> {
+    /// Its id.
+    run: &'a str,
+    /// Its digest; null where it did not finish, or nothing was measured.
+    digest: Option<&'a str>,
+}
+
+/// A recording that differs; its figures are null if only one side has it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Unequal<'a> {
+    /// `probe / load / variant`.
+    recording: &'a str,
+    /// The side that has it, if only one does.
+    #[cfg_attr(test, schemars(extend("enum" = ["there", "here", null])))]
+    only: Option<&'static str>,
+    /// The number of samples that both kept.
+    compared: Option<u64>,
+    /// The number of these that differ.
+    differing: Option<u64>,
+    /// The median of the differences of all samples: positive if they are longer here.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    middle_longer_ns: Option<Nanos>,
+    /// The difference of the sample that differs most.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    most_longer_ns: Option<Nanos>,
+}
+
+/// `punctual.verification/1`.
 pub fn verification_json(verification: &Verification) -> Value {
-    json!({
-        "schema": "punctual.verification/1",
-        "file": verification.file,
-        "outcome": verification.outcome().name(),
-        "runs": verification.claims.iter().map(claim_json).collect::<Vec<_>>(),
+    json!(Document {
+        schema: SCHEMA,
+        file: &verification.file,
+        outcome: verification.outcome(),
+        runs: verification.claims.iter().map(Repeated::of).collect(),
     })
 }
 
-fn claim_json(claim: &Claim) -> Value {
-    let change = |one: &Change| json!({ "what": one.what, "there": one.then, "here": one.now });
-    json!({
-        "run": claim.run,
-        "suite": claim.suite,
-        "subject": claim.subject,
-        "seed": claim.seed,
-        "outcome": claim.outcome.name(),
-        "why": claim.why,
-        "digest": claim.digest,
-        "here": claim.here.as_ref().map(|(run, digest)| json!({ "run": run, "digest": digest })),
-        "changes": claim.changes.iter().map(change).collect::<Vec<_>>(),
-        "figures": claim.figures.iter().map(change).collect::<Vec<_>>(),
-        "recordings": claim.differences.iter().map(differing_json).collect::<Vec<_>>(),
-    })
+impl<'a> Repeated<'a> {
+    fn of(claim: &'a Claim) -> Self {
+        let here = claim.here.as_ref().map(|(run, digest)| Repeat {
+            run,
+            digest: digest.as_deref(),
+        });
+        Self {
+            run: &claim.run,
+            suite: &claim.suite,
+            subject: &claim.subject,
+            seed: claim.seed,
+            outcome: claim.outcome,
+            why: claim.why.as_deref(),
+            digest: claim.digest.as_deref(),
+            here,
+            changes: &claim.changes,
+            figures: &claim.figures,
+            recordings: claim.differences.iter().map(Unequal::of).collect(),
+        }
+    }
 }
 
-fn differing_json(one: &Differing) -> Value {
-    json!({
-        "recording": one.recording,
-        "only": one.only,
-        "compared": one.how.as_ref().map(|how| how.compared),
-        "differing": one.how.as_ref().map(|how| how.differing),
-        "middle_longer_ns": one.how.as_ref().map(|how| how.middle.0),
-        "most_longer_ns": one.how.as_ref().map(|how| how.most.0),
-    })
+impl<'a> Unequal<'a> {
+    fn of(one: &'a Differing) -> Self {
+        let how = one.how.as_ref();
+        Self {
+            recording: &one.recording,
+            only: one.only,
+            compared: how.map(|how| how.compared),
+            differing: how.map(|how| how.differing),
+            middle_longer_ns: how.map(|how| how.middle),
+            most_longer_ns: how.map(|how| how.most),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -718,6 +811,14 @@ mod tests {
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        crate::schema::assert_is_of::<Document<'_>>(
+            "verification-1.json",
+            "Runs of others, repeated here: what `punctual verify --json` prints",
         );
     }
 

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::text::{Lines, clean, counted, list};
 use crate::verification::Outcome;
+
+/// The form's name and version; `docs/schema/witnesses-1.json` describes it.
+const SCHEMA: &str = "punctual.witnesses/1";
 
 /// The witnesses of a file.
 #[derive(Debug)]
@@ -157,31 +161,97 @@ pub fn witnesses_text(witnesses: &Witnesses, width: usize) -> String {
     lines.finish()
 }
 
-/// `punctual.witnesses/1`. `docs/schema/witnesses-1.json` describes it.
+/// Witnesses who repeated the runs of a file. New fields may be added to version 1; none is removed
+/// or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The file's name.
+    file: &'a str,
+    /// The outcome of all. `equal`: somebody with a name has seen each run equal, and nobody saw
+    /// otherwise. `differs`: a signature is forged or of another file, or somebody saw another
+    /// digest. `undecided`: anything else.
+    outcome: Outcome,
+    /// The witnesses, in the order in which their signatures were added.
+    witnesses: Vec<Witness<'a>>,
+}
+
+/// A witness.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Witness<'a> {
+    /// The owner of the key, as the file of allowed signers has it.
+    name: Option<&'a str>,
+    /// The key, if nobody says whose it is.
+    key: Option<&'a str>,
+    /// The reason why the signature counts for nothing.
+    refused: Option<&'a str>,
+    /// The time, in UTC.
+    when: &'a str,
+    /// The version of Punctual that repeated the runs.
+    punctual: &'a str,
+    /// The runs that were repeated there.
+    runs: Vec<Repeated<'a>>,
+}
+
+/// A run, as it was repeated there.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Repeated<'a> {
+    /// Its id in the file.
+    run: &'a str,
+    /// The outcome; one that is said to be equal and has another digest than the file is `differs`.
+    outcome: Outcome,
+    /// The digest there.
+    digest: Option<&'a str>,
+    /// QEMU's version there.
+    qemu: Option<&'a str>,
+    /// The SHA-256 of the guest's initramfs there, which holds the target.
+    initramfs_sha256: Option<&'a str>,
+}
+
+/// `punctual.witnesses/1`.
 pub fn witnesses_json(witnesses: &Witnesses) -> Value {
-    let seen = |seen: &Seen| {
-        json!({
-            "run": seen.run,
-            "outcome": witnesses.of(seen).name(),
-            "digest": seen.digest,
-            "qemu": seen.qemu,
-            "initramfs_sha256": seen.initramfs,
-        })
-    };
-    let sighting = |one: &Sighting| {
-        json!({
-            "name": one.name,
-            "key": one.key,
-            "refused": one.refused,
-            "when": one.when,
-            "punctual": one.punctual,
-            "runs": one.seen.iter().map(seen).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "schema": "punctual.witnesses/1",
-        "file": witnesses.file,
-        "outcome": witnesses.outcome().name(),
-        "witnesses": witnesses.all.iter().map(sighting).collect::<Vec<_>>(),
+    let all = witnesses.all.iter();
+    json!(Document {
+        schema: SCHEMA,
+        file: &witnesses.file,
+        outcome: witnesses.outcome(),
+        witnesses: all.map(|one| Witness::of(witnesses, one)).collect(),
     })
+}
+
+impl<'a> Witness<'a> {
+    fn of(witnesses: &Witnesses, one: &'a Sighting) -> Self {
+        let runs = one.seen.iter().map(|seen| Repeated {
+            run: &seen.run,
+            outcome: witnesses.of(seen),
+            digest: seen.digest.as_deref(),
+            qemu: seen.qemu.as_deref(),
+            initramfs_sha256: seen.initramfs.as_deref(),
+        });
+        Self {
+            name: one.name.as_deref(),
+            key: one.key.as_deref(),
+            refused: one.refused.as_deref(),
+            when: &one.when,
+            punctual: &one.punctual,
+            runs: runs.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        crate::schema::assert_is_of::<Document<'_>>(
+            "witnesses-1.json",
+            "Witnesses of a file: what `punctual verify --witnesses --json` prints",
+        );
+    }
 }

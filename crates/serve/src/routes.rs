@@ -11,10 +11,11 @@ use punctual_report::compare::{Comparable, compare, comparison_json};
 use punctual_report::gate::{
     Gate, Terms, gate_json, gated, gated_page, has_figures, page_runs, rule_of_each,
 };
+use punctual_report::lists::{self, Rows};
 use punctual_report::scope::arrivals::attach;
 use punctual_report::{compared_page, runs_json, runs_page, write_runs_json};
 use punctual_runner::gate as rules;
-use punctual_store::{Campaign, CampaignSummary, RunAt, Store, StoreError, Summary};
+use punctual_store::{Campaign, RunAt, Store, StoreError, Summary};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -139,7 +140,7 @@ impl From<String> for Failure {
 
 fn failure(request: &Request, status: u16, what: &str) -> Answer {
     let answer = if request.is_of_program() {
-        Answer::json(&json!({ "schema": "punctual.error/1", "error": what }))
+        Answer::json(&lists::error(what))
     } else {
         Answer::page(pages::failure(status, what))
     };
@@ -332,9 +333,7 @@ impl Routes<'_> {
 
     fn list_json(&self) -> Result<Answer, Failure> {
         let (runs, next) = self.wanted()?;
-        let runs: Vec<Value> = runs.iter().map(Summary::json).collect();
-        let list = json!({ "schema": "punctual.list/1", "runs": runs, "next": next });
-        Ok(Answer::json(&list))
+        Ok(Answer::json(&Rows::runs(&runs).page(next.as_deref())))
     }
 
     fn run(&self, id: &str) -> Result<Answer, Failure> {
@@ -422,13 +421,8 @@ impl Routes<'_> {
     }
 
     fn baselines_json(&self) -> Result<Answer, Failure> {
-        let all = self.store.baselines()?.into_iter();
-        let all: Vec<Value> = all
-            .map(|(name, runs)| json!({ "name": name, "runs": runs }))
-            .collect();
-        Ok(Answer::json(
-            &json!({ "schema": "punctual.list/1", "baselines": all }),
-        ))
+        let all = self.store.baselines()?;
+        Ok(Answer::json(&Rows::baselines(&all).json()))
     }
 
     /// The verdict on the named runs against a baseline, and all these runs.
@@ -486,10 +480,7 @@ impl Routes<'_> {
 
     fn campaigns_json(&self) -> Result<Answer, Failure> {
         let all = self.store.campaigns()?;
-        let all: Vec<Value> = all.iter().map(CampaignSummary::json).collect();
-        Ok(Answer::json(
-            &json!({ "schema": "punctual.list/1", "campaigns": all }),
-        ))
+        Ok(Answer::json(&Rows::campaigns(&all).json()))
     }
 
     /// A campaign so far; if it is under way, a browser asks again.

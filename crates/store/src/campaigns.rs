@@ -72,23 +72,6 @@ pub struct RunAt {
     pub state: State,
 }
 
-impl CampaignSummary {
-    /// The JSON form in `punctual.list/1`.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "id": self.id,
-            "name": self.asked.name,
-            "summary": self.asked.summary,
-            "begun": self.begun,
-            "ended": self.ended,
-            "under_way": self.is_under_way,
-            "host": self.host,
-            "runs": self.runs,
-            "finished": self.finished,
-        })
-    }
-}
-
 pub fn begin(
     transaction: &Transaction,
     asked: &Asked,

@@ -132,29 +132,6 @@ pub struct Longest {
     pub value: Nanos,
 }
 
-impl Summary {
-    /// The JSON that `punctual runs --json` prints, in the form `punctual.list/1`.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "id": self.id,
-            "suite": self.suite,
-            "subject": {
-                "name": self.subject.name,
-                "kernel": self.subject.kernel,
-                "boot": self.subject.boot,
-                "bench": self.subject.bench,
-            },
-            "seed": self.seed,
-            "state": self.state.name(),
-            "started": self.started,
-            "finished": self.finished,
-            "digest": self.digest,
-            "recordings": self.recordings,
-            "host": self.host,
-        })
-    }
-}
-
 /// The result of [adding](Store::add) a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {

@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use punctual_model::Run;
 use punctual_model::run::State;
+use punctual_report::lists::Rows;
 use punctual_store::Store;
-use serde_json::{Value, json};
 
 use super::{StoreArgs, id, import, is_run, load};
 use crate::output::say;
@@ -100,9 +100,7 @@ impl Baseline {
         let store = self.store.open()?;
         let all = store.baselines()?;
         if as_json {
-            let one = |(name, runs): &(String, Vec<String>)| json!({ "name": name, "runs": runs });
-            let all: Vec<Value> = all.iter().map(one).collect();
-            return output::print_json(&json!({ "schema": "punctual.list/1", "baselines": all }));
+            return output::print_json(&Rows::baselines(&all).json());
         }
         let head = ["BASELINE", "SUITE", "SUBJECT", "SEEDS", "RUNS"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];

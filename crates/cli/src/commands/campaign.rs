@@ -16,14 +16,14 @@ use punctual_kernels::{Catalog, paths};
 use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_report::campaign::{
-    Campaign as Report, Cluster, Worst, campaign_json, campaign_page, campaign_text,
+    Campaign as Report, Cluster, PlannedRun, Worst, campaign_json, campaign_page, campaign_text,
+    plan_json,
 };
 use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
 use punctual_runner::campaign::{self, Campaign as Matrix, Durations, Place, Ready, Setting};
 use punctual_runner::systems::{Builder, PreparedSystem};
 use punctual_runner::{Error, Job, Runner, memory, now};
 use punctual_store::Store;
-use serde_json::{Value, json};
 
 use super::arrivals::{self, WatchArgs};
 use super::measure::number_args::parse_jobs;
@@ -409,7 +409,9 @@ impl Campaign {
         let left: Duration = left.map(|one| one.takes).sum();
         let left = left.div_f64(side_by_side as f64);
         if self.output.is_json() {
-            return output::print_json(&plan_json(matrix, &planned, left));
+            let runs = planned.iter().map(|one| one.shown(matrix)).collect();
+            let plan = plan_json(&matrix.name, &matrix.left_out, left, runs);
+            return output::print_json(&plan);
         }
         output::print(&self.plan_text(matrix, &planned, left, side_by_side))
     }
@@ -470,29 +472,22 @@ struct Planned {
     takes: Duration,
 }
 
-/// The plan in the form of `punctual.campaign-plan/1`.
-fn plan_json(matrix: &Matrix, planned: &[Planned], left: Duration) -> Value {
-    let run = |one: &Planned| {
-        let setting = &matrix.settings[one.place.setting];
-        let spec = &setting.subjects[one.place.subject].spec;
-        json!({
-            "setting": setting.name,
-            "subject": spec.name,
-            "kernel": spec.kernel,
-            "boot": spec.boot,
-            "seed": one.place.seed,
-            "key": one.key,
-            "run": one.known,
-            "seconds": one.takes.as_secs_f64(),
-        })
-    };
-    json!({
-        "schema": "punctual.campaign-plan/1",
-        "campaign": matrix.name,
-        "left_out": matrix.left_out,
-        "seconds_left": left.as_secs_f64(),
-        "runs": planned.iter().map(run).collect::<Vec<_>>(),
-    })
+impl Planned {
+    /// In the form that programs read.
+    fn shown<'a>(&'a self, matrix: &'a Matrix) -> PlannedRun<'a> {
+        let setting = &matrix.settings[self.place.setting];
+        let spec = &setting.subjects[self.place.subject].spec;
+        PlannedRun {
+            setting: &setting.name,
+            subject: &spec.name,
+            kernel: &spec.kernel,
+            boot: &spec.boot,
+            seed: self.place.seed,
+            key: &self.key,
+            run: self.known.as_deref(),
+            seconds: self.takes.as_secs_f64(),
+        }
+    }
 }
 
 /// The number of the worst sample.

@@ -4,10 +4,10 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use punctual_agent::probes;
-use punctual_kernels::State;
+use punctual_kernels::{Listed, State};
 use punctual_model::plan::IDLE;
+use punctual_report::lists::{KernelState, Named, Rows};
 use punctual_runner::{loads, suites};
-use serde_json::{Value, json};
 
 use super::catalog;
 use crate::{ExitStatus, output};
@@ -44,104 +44,82 @@ impl List {
 
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
-        let (kind, rows) = match self.what {
-            What::Probes => ("probes", probes()),
-            What::Loads => ("loads", load_rows()?),
-            What::Suites => ("suites", suite_rows()?),
-            What::Kernels => ("kernels", kernels()?),
-            What::Checks => ("checks", checks()),
+        let (kind, rows): (fn(Vec<Named>) -> Rows<'static>, Vec<Named>) = match self.what {
+            What::Probes => (Rows::Probes, probes()),
+            What::Loads => (Rows::Loads, load_rows()?),
+            What::Suites => (Rows::Suites, suite_rows()?),
+            What::Kernels => (Rows::Kernels, kernels()?),
+            What::Checks => (Rows::Checks, checks()),
         };
         if self.json {
-            let values: Vec<Value> = rows.iter().map(Row::as_json).collect();
-            output::print_json(&json!({ "schema": "punctual.list/1", kind: values }))?;
+            output::print_json(&kind(rows).json())?;
         } else {
-            let rows: Vec<_> = rows.into_iter().map(Row::cells).collect();
+            let rows: Vec<_> = rows.into_iter().map(cells).collect();
             output::print(&output::columns(&rows, output::text_width()))?;
         }
         Ok(ExitStatus::Done)
     }
 }
 
-/// A thing that can be named on a command line or in a suite.
-struct Row {
-    name: String,
-    /// The availability, if it is not certain.
-    state: Option<State>,
-    summary: String,
-}
-
-impl Row {
-    fn new(name: &str, summary: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            state: None,
-            summary: summary.to_owned(),
-        }
-    }
-
-    fn cells(self) -> Vec<String> {
-        let state = self.state.map(|state| match state {
-            State::Cached { release } => release,
-            State::NotFetched => "(not fetched)".to_owned(),
-            State::Damaged { reason } => format!("(damaged: {reason})"),
-        });
-        [Some(self.name), state, Some(self.summary)]
-            .into_iter()
-            .flatten()
-            .collect()
-    }
-
-    fn as_json(&self) -> Value {
-        let mut row = json!({ "name": self.name, "summary": self.summary });
-        let (state, more) = match &self.state {
-            None => return row,
-            Some(State::Cached { release }) => ("cached", Some(("release", release))),
-            Some(State::NotFetched) => ("not-fetched", None),
-            Some(State::Damaged { reason }) => ("damaged", Some(("reason", reason))),
-        };
-        row["state"] = json!(state);
-        if let Some((key, value)) = more {
-            row[key] = json!(value);
-        }
-        row
+fn named(name: &str, summary: &str) -> Named {
+    Named {
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        state: None,
     }
 }
 
-fn probes() -> Vec<Row> {
-    probes::ALL
-        .iter()
-        .map(|probe| Row::new(probe.name, probe.summary))
+fn cells(row: Named) -> Vec<String> {
+    let state = row.state.map(|state| match state {
+        KernelState::Cached { release } => release,
+        KernelState::NotFetched => "(not fetched)".to_owned(),
+        KernelState::Damaged { reason } => format!("(damaged: {reason})"),
+    });
+    [Some(row.name), state, Some(row.summary)]
+        .into_iter()
+        .flatten()
         .collect()
 }
 
-fn load_rows() -> Result<Vec<Row>> {
-    let mut rows = vec![Row::new(IDLE, "no load at all")];
+fn probes() -> Vec<Named> {
+    probes::ALL
+        .iter()
+        .map(|probe| named(probe.name, probe.summary))
+        .collect()
+}
+
+fn load_rows() -> Result<Vec<Named>> {
+    let mut rows = vec![named(IDLE, "no load at all")];
     rows.extend(
         loads::all()?
             .iter()
-            .map(|(name, load)| Row::new(name, &load.summary)),
+            .map(|(name, load)| named(name, &load.summary)),
     );
     Ok(rows)
 }
 
-fn suite_rows() -> Result<Vec<Row>> {
+fn suite_rows() -> Result<Vec<Named>> {
     let suites = suites::all()?;
     Ok(suites
         .values()
-        .map(|suite| Row::new(&suite.name, &suite.summary))
+        .map(|suite| named(&suite.name, &suite.summary))
         .collect())
 }
 
-fn checks() -> Vec<Row> {
+fn checks() -> Vec<Named> {
     let all = punctual_doctor::ALL.into_iter().flatten();
-    all.map(|check| Row::new(check.id, check.wanted)).collect()
+    all.map(|check| named(check.id, check.wanted)).collect()
 }
 
 /// The kernels, each with its release if it is in the cache.
-fn kernels() -> Result<Vec<Row>> {
-    let row = |kernel: punctual_kernels::Listed| Row {
-        state: Some(kernel.state),
-        ..Row::new(&kernel.id, &kernel.summary)
+fn kernels() -> Result<Vec<Named>> {
+    let row = |kernel: Listed| Named {
+        state: Some(match kernel.state {
+            State::Cached { release } => KernelState::Cached { release },
+            State::NotFetched => KernelState::NotFetched,
+            State::Damaged { reason } => KernelState::Damaged { reason },
+        }),
+        ..named(&kernel.id, &kernel.summary)
     };
     Ok(catalog()?.list()?.into_iter().map(row).collect())
 }

@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use punctual_model::run::State;
 use punctual_report::csv::rows_csv;
+use punctual_report::lists::Rows;
 use punctual_store::{Filter, Store, Summary};
-use serde_json::json;
 
 use super::{NO_RUNS, StoreArgs, id};
 use crate::output::say;
@@ -77,8 +77,7 @@ impl Runs {
             self.list(&self.store.open()?)?
         };
         if self.json || self.csv {
-            let runs: Vec<_> = runs.iter().map(Summary::json).collect();
-            let list = json!({ "schema": "punctual.list/1", "runs": runs });
+            let list = Rows::runs(&runs).json();
             if self.csv {
                 output::print_exactly(&rows_csv(&list, "runs"))?;
             } else {

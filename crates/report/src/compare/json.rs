@@ -1,91 +1,221 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison for programs.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 use punctual_judge::{Comparison as Judged, Verdict};
+use punctual_model::Nanos;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Cell, Comparison, Digests, Section, verdict_name};
+
+/// The form's name and version; `docs/schema/compare-1.json` describes it.
+const SCHEMA: &str = "punctual.compare/1";
+
+/// Subjects side by side. Times are whole nanoseconds. New fields may be added to version 1; none
+/// is removed or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The subject that the others are compared with.
+    base: Option<&'a str>,
+    /// The subjects; the base stands first.
+    subjects: Vec<Subject<'a>>,
+    /// The measurements, each with the figures of all subjects.
+    measurements: Vec<Measurement<'a>>,
+    /// Notes without which it may be misread.
+    notes: &'a [String],
+    /// The chance of telling a difference where there is none.
+    level: f64,
+    /// The smallest ratio that is to be found.
+    effect: f64,
+}
+
+/// A subject, and its digests beside the base's.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Subject<'a> {
+    /// Its name.
+    name: &'a str,
+    /// True if the digests are equal; null where they are not compared.
+    digest_equal: Option<bool>,
+    /// The same in words.
+    digest: &'static str,
+}
+
+/// A measurement.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Measurement<'a> {
+    /// The probe's name.
+    probe: &'a str,
+    /// The load's name.
+    load: &'a str,
+    /// The variant; empty where nothing was recorded.
+    variant: &'a str,
+    /// Its number among the recordings with these names, from 1.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    repetition: u32,
+    /// The figure that the verdicts are of, run by run: `arrival` where every arrival of all runs
+    /// is known; null where nothing is judged.
+    judged: Option<&'static str>,
+    /// The subjects, in the same order as above.
+    subjects: Vec<Measured<'a>>,
+}
+
+/// A subject's figures of one measurement.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Measured<'a> {
+    /// The subject's name.
+    subject: &'a str,
+    /// The figures by their names.
+    figures: BTreeMap<&'static str, Figure<'a>>,
+    /// The verdict against the base; null for the base itself, and where nothing is judged.
+    verdict: Option<Compared>,
+}
+
+/// A figure; a gap has a reason and no number.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum Figure<'a> {
+    /// A time.
+    Time {
+        /// The time.
+        #[cfg_attr(test, schemars(with = "i64"))]
+        ns: Nanos,
+        /// The ratio to the base's; null for the base itself, and where they cannot be divided.
+        ratio: Option<f64>,
+        /// The percentage by which it is above the base's; null likewise.
+        percent: Option<f64>,
+    },
+    /// A word that a probe told.
+    Word {
+        /// The word.
+        text: &'a str,
+    },
+    /// No figure.
+    Absent {
+        /// The reason.
+        absent: &'a str,
+    },
+}
+
+/// The verdict on one subject against another, run by run.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Compared {
+    /// `identical`, `lower`, `higher`, `not separated` or `undecided`.
+    verdict: &'static str,
+    /// The ratio of the two; null where there is none.
+    ratio: Option<f64>,
+    /// The ratio's lower bound.
+    low: Option<f64>,
+    /// The ratio's upper bound.
+    high: Option<f64>,
+    /// The share of divisions of the runs by chance that are as far to one side.
+    p: Option<f64>,
+    /// The number of further seeds of each subject that might tell.
+    more: Option<u32>,
+}
 
 /// `punctual.compare/1`: times in nanoseconds; a gap has a reason and no number.
 pub fn comparison_json(comparison: &Comparison) -> Value {
     let subjects = comparison.subjects.iter().zip(&comparison.digests);
-    let subjects: Vec<Value> = subjects
-        .map(|(name, digests)| {
-            json!({
-                "name": name,
-                "digest_equal": match digests {
-                    Digests::Equal => Value::Bool(true),
-                    Digests::Different => Value::Bool(false),
-                    _ => Value::Null,
-                },
-                "digest": digests.name(),
-            })
-        })
-        .collect();
-    json!({
-        "schema": "punctual.compare/1",
-        "base": comparison.subjects.first(),
-        "subjects": subjects,
-        "measurements": comparison.sections.iter().map(|one| section(comparison, one)).collect::<Vec<_>>(),
-        "notes": comparison.notes,
-        "level": comparison.rule.level,
-        "effect": comparison.rule.effect,
+    let subjects = subjects.map(|(name, digests)| Subject {
+        name,
+        digest_equal: match digests {
+            Digests::Equal => Some(true),
+            Digests::Different => Some(false),
+            _ => None,
+        },
+        digest: digests.name(),
+    });
+    let sections = comparison.sections.iter();
+    let measurements = sections.map(|one| Measurement::of(comparison, one));
+    json!(Document {
+        schema: SCHEMA,
+        base: comparison.subjects.first().map(String::as_str),
+        subjects: subjects.collect(),
+        measurements: measurements.collect(),
+        notes: &comparison.notes,
+        level: comparison.rule.level,
+        effect: comparison.rule.effect,
     })
 }
 
-fn section(comparison: &Comparison, section: &Section) -> Value {
-    let of_subject = |((name, cells), judged): ((&String, &Vec<Cell>), &Option<Judged>)| {
-        let figures = section.figures.iter().zip(cells);
-        let figures: Map<String, Value> = figures
-            .map(|(name, cell)| ((*name).to_owned(), value(cell)))
-            .collect();
-        json!({
-            "subject": name,
-            "figures": figures,
-            "verdict": judged.as_ref().map(verdict),
-        })
-    };
-    let subjects = comparison.subjects.iter().zip(&section.cells);
-    let subjects = subjects.zip(&section.verdicts);
-    json!({
-        "probe": section.row.probe,
-        "load": section.row.load,
-        "variant": section.row.variant,
-        "repetition": section.row.repetition,
-        "judged": section.figures.first().filter(|_| section.verdicts.iter().any(Option::is_some)),
-        "subjects": subjects.map(of_subject).collect::<Vec<_>>(),
-    })
-}
-
-/// By the leading figure, run by run; `more` are further seeds of each subject.
-pub fn verdict(judged: &Judged) -> Value {
-    let more = match judged.verdict {
-        Verdict::NotSeparated { more } => more,
-        Verdict::Undecided(few) => {
-            Some(few.needed.saturating_sub(few.have.0.min(few.have.1)) as u32)
+impl<'a> Measurement<'a> {
+    fn of(comparison: &'a Comparison, section: &'a Section) -> Self {
+        let subjects = comparison.subjects.iter().zip(&section.cells);
+        let subjects = subjects.zip(&section.verdicts);
+        let subjects = subjects.map(|((subject, cells), judged)| {
+            let figures = section.figures.iter().copied();
+            Measured {
+                subject,
+                figures: figures.zip(cells.iter().map(Figure::of)).collect(),
+                verdict: judged.as_ref().map(Compared::from),
+            }
+        });
+        let leading = section.figures.first().copied();
+        let is_judged = section.verdicts.iter().any(Option::is_some);
+        Self {
+            probe: &section.row.probe,
+            load: &section.row.load,
+            variant: &section.row.variant,
+            repetition: section.row.repetition,
+            judged: leading.filter(|_| is_judged),
+            subjects: subjects.collect(),
         }
-        _ => None,
-    };
-    let bounds = judged.ratio.and_then(|ratio| ratio.bounds);
-    json!({
-        "verdict": verdict_name(&judged.verdict),
-        "ratio": judged.ratio.map(|ratio| ratio.estimate),
-        "low": bounds.map(|bounds| bounds.0),
-        "high": bounds.map(|bounds| bounds.1),
-        "p": judged.p,
-        "more": more,
-    })
+    }
 }
 
-fn value(cell: &Cell) -> Value {
-    match cell {
-        Cell::Time { value, ratio } => json!({
-            "ns": value.0,
-            "ratio": ratio,
-            "percent": cell.percent(),
-        }),
-        Cell::Word(text) => json!({ "text": text }),
-        Cell::Absent(why) => json!({ "absent": why }),
+impl<'a> Figure<'a> {
+    fn of(cell: &'a Cell) -> Self {
+        match cell {
+            Cell::Time { value, ratio } => Self::Time {
+                ns: *value,
+                ratio: *ratio,
+                percent: cell.percent(),
+            },
+            Cell::Word(text) => Self::Word { text },
+            Cell::Absent(absent) => Self::Absent { absent },
+        }
+    }
+}
+
+impl From<&Judged> for Compared {
+    fn from(judged: &Judged) -> Self {
+        let bounds = judged.ratio.and_then(|ratio| ratio.bounds);
+        Self {
+            verdict: verdict_name(&judged.verdict),
+            ratio: judged.ratio.map(|ratio| ratio.estimate),
+            low: bounds.map(|bounds| bounds.0),
+            high: bounds.map(|bounds| bounds.1),
+            p: judged.p,
+            more: match judged.verdict {
+                Verdict::NotSeparated { more } => more,
+                Verdict::Undecided(few) => {
+                    Some(few.needed.saturating_sub(few.have.0.min(few.have.1)) as u32)
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        crate::schema::assert_is_of::<Document<'_>>(
+            "compare-1.json",
+            "Runs against each other: what `punctual compare --json` prints",
+        );
     }
 }

@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use punctual_doctor::{Found, Machine, Value as Of, examine};
-use punctual_model::{CpuId, Nanos, Reason};
+use punctual_doctor::{Machine, examine};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::*;
@@ -458,4 +457,12 @@ fn what_is_printed_is_what_the_schema_describes() {
         *broken.pointer_mut(path).unwrap() = wrong;
         assert!(schema(&broken).is_err(), "{path}");
     }
+}
+
+#[test]
+fn the_schema_is_what_the_type_says() {
+    crate::schema::assert_is_of::<Document<'_>>(
+        "doctor-1.json",
+        "Obstacles to real-time work on a machine: what `punctual doctor --json` prints",
+    );
 }

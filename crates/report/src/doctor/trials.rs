@@ -4,9 +4,9 @@
 use punctual_doctor::{Check, Diagnosis, Trial};
 use punctual_judge::{Comparison as Judged, Rule, Verdict};
 use punctual_model::{Nanos, Run};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::compare::{Cell, Comparable, Refusal, compare_by, verdict_json, verdict_told};
+use crate::compare::{Cell, Comparable, Compared, Refusal, compare_by, verdict_told};
 use crate::scope::{Story, told};
 use crate::text::{Lines, clean, columns, exact, list};
 
@@ -204,24 +204,91 @@ impl Why {
     }
 }
 
-/// For programs: times in nanoseconds.
-pub fn json(trials: &[Tried]) -> Value {
-    let one = |one: &Tried| {
-        let figure = |(name, without, with): &(&str, Nanos, Nanos)| json!({ "name": name, "without_ns": without, "with_ns": with });
-        let story = |(run, story): &(String, Story)| json!({ "run": run, "told": told(story) });
-        json!({
-            "check": one.check.id,
-            "option": one.option(),
-            "subject": one.without,
-            "measurement": one.title,
-            "seeds": one.seeds,
-            "figures": one.figures.iter().map(figure).collect::<Vec<_>>(),
-            "verdict": one.judged.as_ref().map(verdict_json),
-            "why": one.why.as_ref().map(|why| json!({
-                "without": story(&why.without),
-                "with": story(&why.with),
-            })),
-        })
-    };
-    trials.iter().map(one).collect()
+/// An option that was tried, for programs. Times are whole nanoseconds of virtual time.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Outcome<'a> {
+    /// The check that asks for the option.
+    check: &'static str,
+    /// The option: boot arguments, or another kernel.
+    option: &'a str,
+    /// The subject without the option.
+    subject: &'a str,
+    /// The measurement.
+    measurement: &'a str,
+    /// The number of seeds.
+    seeds: usize,
+    /// The figures, over all seeds.
+    figures: Vec<Figure>,
+    /// The comparison run by run, by the worst sample; null if nothing can be judged.
+    verdict: Option<Compared>,
+    /// The causes of the worst samples' lateness; null unless the two are apart.
+    why: Option<Causes<'a>>,
+}
+
+/// A figure, without the option and with it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Figure {
+    /// Its name.
+    name: &'static str,
+    /// Its value without the option.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    without_ns: Nanos,
+    /// Its value with the option.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    with_ns: Nanos,
+}
+
+/// The causes of the worst samples' lateness.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Causes<'a> {
+    /// Without the option.
+    without: Cause<'a>,
+    /// With it.
+    with: Cause<'a>,
+}
+
+/// The cause of a worst sample's lateness.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Cause<'a> {
+    /// The run.
+    run: &'a str,
+    /// The story, in a sentence.
+    told: String,
+}
+
+impl<'a> Outcome<'a> {
+    pub(super) fn of(one: &'a Tried) -> Self {
+        let figures = one.figures.iter();
+        let figures = figures.map(|&(name, without_ns, with_ns)| Figure {
+            name,
+            without_ns,
+            with_ns,
+        });
+        Self {
+            check: one.check.id,
+            option: one.option(),
+            subject: &one.without,
+            measurement: &one.title,
+            seeds: one.seeds,
+            figures: figures.collect(),
+            verdict: one.judged.as_ref().map(Compared::from),
+            why: one.why.as_ref().map(|why| Causes {
+                without: Cause::of(&why.without),
+                with: Cause::of(&why.with),
+            }),
+        }
+    }
+}
+
+impl<'a> Cause<'a> {
+    fn of((run, story): &'a (String, Story)) -> Self {
+        Self {
+            run,
+            told: told(story),
+        }
+    }
 }

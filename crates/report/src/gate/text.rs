@@ -349,14 +349,17 @@ fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
 
 /// A function of an explained sample that takes longer than in the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Longer<'a> {
     /// The function's name.
     pub function: &'a str,
     /// The time in the function itself before; zero if it did not run in the sample's path.
     #[serde(rename = "before_ns")]
+    #[cfg_attr(test, schemars(with = "u64"))]
     pub there: Nanos,
     /// The same here.
     #[serde(rename = "after_ns")]
+    #[cfg_attr(test, schemars(with = "u64"))]
     pub here: Nanos,
 }
 

@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use maud::html;
-use punctual_model::{Recording, Run};
+use punctual_model::{Nanos, Recording, Run};
 use punctual_scope::audit::{Audit, Intruder, Sender};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::page::to_repeat;
@@ -21,6 +22,111 @@ const SCHEMA: &str = "punctual.audit/1";
 const COLUMN: usize = 7;
 /// The least columns for the names of its rows.
 const NAME: usize = 36;
+
+/// Times are whole nanoseconds of virtual time. New fields may be added to version 1; none is
+/// removed or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The runs.
+    runs: Vec<OfRun<'a>>,
+}
+
+/// A run, and the events that reached each of its CPUs that were watched.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OfRun<'a> {
+    /// The run.
+    run: &'a str,
+    /// Its subject.
+    subject: &'a str,
+    /// Its kernel.
+    kernel: &'a str,
+    /// Its boot arguments.
+    boot: &'a str,
+    /// The run's digest.
+    digest: Option<String>,
+    /// Its recordings, each of one CPU.
+    recordings: Vec<Watched<'a>>,
+}
+
+/// A recording, and the events that reached its CPU.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Watched<'a> {
+    /// Its step, from 0.
+    step: u32,
+    /// Its probe.
+    probe: &'a str,
+    /// Its load.
+    load: &'a str,
+    /// Its variant.
+    variant: &'a str,
+    /// Its repetition, from 1.
+    repetition: u32,
+    /// The number of interruptions.
+    interruptions: u64,
+    /// The time for which the CPU was watched.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    observed_ns: Option<Nanos>,
+    /// All interruptions together, with the turns of other CPUs.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    sum_ns: Nanos,
+    /// The longest interruption; null if there was none.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    longest_ns: Option<Nanos>,
+    /// The events, the one that took most time first; one interruption can contain several.
+    came_in: Vec<CameIn<'a>>,
+    /// The samples whose events cannot be determined.
+    not_explained: Vec<NotExplained<'a>>,
+}
+
+/// An event that came in again and again from the same place.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CameIn<'a> {
+    /// The entry to which the CPU went, such as `apic_timer_interrupt`; or the thread that got it.
+    entry: &'a str,
+    /// The functions that were carried out there because somebody had asked for them: timers, work,
+    /// functions for this CPU.
+    did: &'a [String],
+    /// The sender; null if no other CPU sent it.
+    sender: Option<Sent<'a>>,
+    /// The number of times.
+    times: usize,
+    /// The time that the CPU itself spent on it, without the turns of other CPUs.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    sum_ns: Nanos,
+    /// The longest single time.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    longest_ns: Nanos,
+    /// The number of the sample with the longest time.
+    longest_in: u64,
+}
+
+/// The sender of an interrupt to another CPU.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Sent<'a> {
+    /// The CPU that sent it.
+    cpu: u32,
+    /// The threads for which it ran, each once; for an interrupt, the thread that it met.
+    threads: &'a [String],
+    /// The function that sent it, and those that called it, the innermost first.
+    functions: &'a [String],
+}
+
+/// A sample whose events cannot be determined.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct NotExplained<'a> {
+    /// Its number.
+    seq: u64,
+    /// The reason.
+    why: &'a str,
+}
 
 /// A run, and the events that reached each of its CPUs that were watched.
 pub type Audited = (Run, Vec<Audit>);
@@ -206,56 +312,51 @@ fn example(run: &Run, recording: &Recording, one: &Intruder) -> String {
 
 /// The events that reached the CPUs of runs. All times are integer nanoseconds, virtual ones.
 pub fn audit_json(audited: &[Audited]) -> Value {
-    let run = |(run, audits): &Audited| {
-        json!({
-            "run": run.id,
-            "subject": run.subject.name,
-            "kernel": run.subject.kernel,
-            "boot": run.subject.boot,
-            "digest": run.digest(),
-            "recordings": audits.iter().map(|audit| recording_json(run, audit)).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "schema": SCHEMA,
-        "runs": audited.iter().map(run).collect::<Vec<_>>(),
+    let runs = audited.iter().map(|(run, audits)| OfRun {
+        run: &run.id,
+        subject: &run.subject.name,
+        kernel: &run.subject.kernel,
+        boot: &run.subject.boot,
+        digest: run.digest(),
+        recordings: audits.iter().map(|audit| watched(run, audit)).collect(),
+    });
+    json!(Document {
+        schema: SCHEMA,
+        runs: runs.collect(),
     })
 }
 
-fn recording_json(run: &Run, audit: &Audit) -> Value {
+fn watched<'a>(run: &'a Run, audit: &'a Audit) -> Watched<'a> {
     let own = recording(run, audit);
-    let intruder = |one: &Intruder| {
-        let sender = one.sender.as_ref().map(|sender| {
-            json!({
-                "cpu": sender.cpu,
-                "threads": sender.threads,
-                "functions": sender.functions,
-            })
-        });
-        json!({
-            "entry": one.entry,
-            "did": one.did,
-            "sender": sender,
-            "times": one.times,
-            "sum_ns": one.sum,
-            "longest_ns": one.longest,
-            "longest_in": one.longest_in,
-        })
-    };
-    let untold = |(seq, why): &(u64, String)| json!({ "seq": seq, "why": why });
-    json!({
-        "step": own.key.step,
-        "probe": own.key.probe,
-        "load": own.key.load,
-        "variant": own.key.variant,
-        "repetition": own.key.repetition,
-        "interruptions": own.count,
-        "observed_ns": own.observed(),
-        "sum_ns": own.sum,
-        "longest_ns": own.max(),
-        "came_in": audit.intruders.iter().map(intruder).collect::<Vec<_>>(),
-        "not_explained": audit.untold.iter().map(untold).collect::<Vec<_>>(),
-    })
+    let came_in = audit.intruders.iter().map(|one| CameIn {
+        entry: &one.entry,
+        did: &one.did,
+        sender: one.sender.as_ref().map(|sender| Sent {
+            cpu: sender.cpu,
+            threads: &sender.threads,
+            functions: &sender.functions,
+        }),
+        times: one.times,
+        sum_ns: one.sum,
+        longest_ns: one.longest,
+        longest_in: one.longest_in,
+    });
+    let untold = audit.untold.iter();
+    Watched {
+        step: own.key.step,
+        probe: &own.key.probe,
+        load: &own.key.load,
+        variant: &own.key.variant,
+        repetition: own.key.repetition,
+        interruptions: own.count,
+        observed_ns: own.observed(),
+        sum_ns: own.sum,
+        longest_ns: own.max(),
+        came_in: came_in.collect(),
+        not_explained: untold
+            .map(|(seq, why)| NotExplained { seq: *seq, why })
+            .collect(),
+    }
 }
 
 /// The page about the events that reached the CPUs of runs.
@@ -335,7 +436,6 @@ fn recording_html(run: &Run, audit: &Audit) -> maud::Markup {
 #[cfg(test)]
 mod tests {
     use punctual_model::Finding;
-    use punctual_model::Nanos;
     use punctual_model::recording::OBSERVED;
 
     use super::*;
@@ -439,5 +539,14 @@ mod tests {
         assert_eq!(value["runs"][1]["recordings"][0]["longest_ns"], Value::Null);
         value["runs"][0]["recordings"][0]["came_in"][0]["times"] = json!("often");
         assert!(schema(&value).is_err());
+    }
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        crate::schema::assert_is_of::<Document<'_>>(
+            "audit-1.json",
+            "Events that reached CPUs that were to be left alone: what `punctual audit --json` \
+             prints",
+        );
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use maud::html;
 use punctual_model::{Nanos, Run};
 use punctual_scope::bound::{Apart, Bound, CAP, Observed, TIMER_GRAIN, Worst};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::page::to_repeat;
@@ -15,6 +16,158 @@ use crate::text::{cut, exact, list, thousands};
 
 /// The form's name and version; `docs/schema/bound-1.json` describes it.
 const SCHEMA: &str = "punctual.bound/1";
+
+/// Times are whole nanoseconds of virtual time. New fields may be added to version 1; none is
+/// removed or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The runs that were observed, all of one kernel.
+    runs: Vec<Watched<'a>>,
+    /// The number of instructions that were followed.
+    instructions: u64,
+    /// The longest delay of each kind; a kind without delays is missing.
+    delays: Vec<Kind<'a>>,
+    /// The longest way from the last switch to a sample of the probe timer; null if there was none.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    way_back_ns: Option<Nanos>,
+    /// The longest delay of a timer for which an idle CPU waits.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    timer_grain_ns: Nanos,
+    /// The interrupts, by entry.
+    interrupts: Vec<Vector<'a>>,
+    /// The bounds; empty if the model does not fit.
+    bounds: Vec<Limit>,
+    /// The reason why there is no bound.
+    no_bound: Option<&'a str>,
+    /// The worst sample of the probe timer.
+    observed: Option<Sample<'a>>,
+    /// The latest aimed sample that is kept of these runs; null if none is.
+    reached: Option<Sample<'a>>,
+    /// The parts of the longest bound and of the latest aimed sample, those that lack most first;
+    /// empty if one of the two is not known.
+    apart: Vec<Portion>,
+    /// The number of times that code other than scheduling switched preemption or interrupts off
+    /// between the end of a section and the scheduler.
+    detours: u64,
+    /// The number of times that the followed state was not what the code proved it to be.
+    mended: u64,
+}
+
+/// A run that was observed.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Watched<'a> {
+    /// The run.
+    run: &'a str,
+    /// Its subject.
+    subject: &'a str,
+    /// Its kernel.
+    kernel: &'a str,
+    /// Its seed.
+    seed: u64,
+    /// Its digest.
+    digest: Option<String>,
+}
+
+/// The delays of one kind.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+struct Kind<'a> {
+    /// The symbol of the kind.
+    #[cfg_attr(test, schemars(extend("enum" = ["D_POID", "D_PAIE", "D_PSD", "D_ST"])))]
+    delay: &'static str,
+    /// The longest delay, without interrupts.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    longest_ns: Nanos,
+    /// The number of delays.
+    count: u64,
+    /// The run with the longest.
+    run: &'a str,
+    /// The step of that run, from 0.
+    step: u32,
+    /// The functions in which the longest began, the outermost first; empty if that was too long
+    /// before its end.
+    path: &'a [String],
+    /// The function that took most of it.
+    most_in: Option<&'a str>,
+    /// The time that this function took.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    most_ns: Option<Nanos>,
+}
+
+/// The interrupts of one entry.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Vector<'a> {
+    /// The entry to which the CPU goes.
+    entry: &'a str,
+    /// The number of interrupts.
+    count: u64,
+    /// The longest interrupt: oWCET.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    longest_ns: Nanos,
+    /// The smallest distance between two, without sleep: oMIAT; null if there was only one.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    distance_ns: Option<Nanos>,
+}
+
+/// The bound with one model of interference.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Limit {
+    /// The model of interference.
+    #[cfg_attr(
+        test,
+        schemars(extend("enum" = [
+            "none",
+            "worst single",
+            "sporadic",
+            "sliding window",
+            "sliding window with oWCET"
+        ]))
+    )]
+    interference: &'static str,
+    /// The latency until the thread is scheduled: L; null above 100 ms.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    scheduled_ns: Option<Nanos>,
+    /// The latency up to the reading of the clock in user space; also null if no way back was seen.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    sampled_ns: Option<Nanos>,
+}
+
+/// A sample with which the bound is compared.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Sample<'a> {
+    /// Its run.
+    run: &'a str,
+    /// Its recording.
+    recording: &'a str,
+    /// Its lateness.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    late_ns: Nanos,
+    /// The time from it to a second timer that was aimed, too; null if there was none.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    second_ns: Option<Nanos>,
+}
+
+/// A part of the bound, and of the latest aimed sample.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Portion {
+    /// The part.
+    #[cfg_attr(test, schemars(extend("enum" = ["what is off", "interrupts", "the path"])))]
+    part: &'static str,
+    /// Its length in the bound.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    bound_ns: Nanos,
+    /// Its length in the sample.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    reached_ns: Nanos,
+}
 
 /// The observation and the bounds, no line longer than `width`.
 pub fn bound_text(runs: &[Run], bound: &Bound, width: usize) -> String {
@@ -186,71 +339,73 @@ fn apart(bound: &Bound) -> Option<String> {
 
 /// The observation and the bounds. All times are integer nanoseconds, virtual ones.
 pub fn bound_json(runs: &[Run], bound: &Bound) -> Value {
-    let run = |run: &Run| {
-        json!({
-            "run": run.id,
-            "subject": run.subject.name,
-            "kernel": run.subject.kernel,
-            "seed": run.seed,
-            "digest": run.digest(),
-        })
-    };
-    let delay = |worst: &Worst| {
-        let delay = &worst.delay;
-        json!({
-            "delay": delay.kind.symbol(),
-            "longest_ns": delay.longest,
-            "count": delay.count,
-            "run": worst.run,
-            "step": delay.step,
-            "path": delay.path,
-            "most_in": delay.most.as_ref().map(|(function, _)| function),
-            "most_ns": delay.most.as_ref().map(|(_, time)| time),
-        })
-    };
-    let vectors = bound.interrupts.vectors.iter().map(|vector| {
-        json!({
-            "entry": vector.name,
-            "count": vector.count,
-            "longest_ns": vector.longest,
-            "distance_ns": vector.distance,
-        })
+    let runs = runs.iter().map(|run| Watched {
+        run: &run.id,
+        subject: &run.subject.name,
+        kernel: &run.subject.kernel,
+        seed: run.seed,
+        digest: run.digest(),
     });
-    let latencies = bound.latencies.iter().map(|latency| {
-        json!({
-            "interference": latency.interference.name(),
-            "scheduled_ns": latency.scheduled,
-            "sampled_ns": latency.sampled,
-        })
+    let interrupts = bound.interrupts.vectors.iter().map(|vector| Vector {
+        entry: &vector.name,
+        count: vector.count,
+        longest_ns: vector.longest,
+        distance_ns: vector.distance,
     });
-    let sample = |sample: &Observed| {
-        json!({
-            "run": sample.run,
-            "recording": sample.recording,
-            "late_ns": sample.late,
-            "second_ns": sample.second,
-        })
-    };
-    json!({
-        "schema": SCHEMA,
-        "runs": runs.iter().map(run).collect::<Vec<_>>(),
-        "instructions": bound.instructions,
-        "delays": bound.delays.iter().map(delay).collect::<Vec<_>>(),
-        "way_back_ns": bound.way_back,
-        "timer_grain_ns": TIMER_GRAIN,
-        "interrupts": vectors.collect::<Vec<_>>(),
-        "bounds": latencies.collect::<Vec<_>>(),
-        "no_bound": bound.misfit,
-        "observed": bound.observed.as_ref().map(sample),
-        "reached": bound.reached.as_ref().map(sample),
-        "apart": bound.apart().iter().map(|one| json!({
-            "part": one.part.name(),
-            "bound_ns": one.bound,
-            "reached_ns": one.reached,
-        })).collect::<Vec<_>>(),
-        "detours": bound.detours,
-        "mended": bound.mended,
+    let bounds = bound.latencies.iter().map(|latency| Limit {
+        interference: latency.interference.name(),
+        scheduled_ns: latency.scheduled,
+        sampled_ns: latency.sampled,
+    });
+    let apart = bound.apart().into_iter().map(|one| Portion {
+        part: one.part.name(),
+        bound_ns: one.bound,
+        reached_ns: one.reached,
+    });
+    json!(Document {
+        schema: SCHEMA,
+        runs: runs.collect(),
+        instructions: bound.instructions,
+        delays: bound.delays.iter().map(Kind::of).collect(),
+        way_back_ns: bound.way_back,
+        timer_grain_ns: TIMER_GRAIN,
+        interrupts: interrupts.collect(),
+        bounds: bounds.collect(),
+        no_bound: bound.misfit.as_deref(),
+        observed: bound.observed.as_ref().map(Sample::of),
+        reached: bound.reached.as_ref().map(Sample::of),
+        apart: apart.collect(),
+        detours: bound.detours,
+        mended: bound.mended,
     })
+}
+
+impl<'a> Kind<'a> {
+    fn of(worst: &'a Worst) -> Self {
+        let delay = &worst.delay;
+        let most = delay.most.as_ref();
+        Self {
+            delay: delay.kind.symbol(),
+            longest_ns: delay.longest,
+            count: delay.count,
+            run: &worst.run,
+            step: delay.step,
+            path: &delay.path,
+            most_in: most.map(|(function, _)| function.as_str()),
+            most_ns: most.map(|(_, time)| *time),
+        }
+    }
+}
+
+impl<'a> Sample<'a> {
+    fn of(sample: &'a Observed) -> Self {
+        Self {
+            run: &sample.run,
+            recording: &sample.recording,
+            late_ns: sample.late,
+            second_ns: sample.second,
+        }
+    }
 }
 
 /// The page about a bound.

@@ -108,6 +108,20 @@ struct Difference {
     there_ns: Nanos,
 }
 
+/// The story of one sample, or the reason why there is none.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub(crate) enum Told<'a> {
+    /// The story, as `punctual explain --json` prints it.
+    Story(Story<'a>),
+    /// No story.
+    NotExplained {
+        /// The reason.
+        not_explained: &'a str,
+    },
+}
+
 /// Why a sample was late: parts that add up to its latency.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -330,11 +344,12 @@ fn difference(one: &Breakdown, other: &Breakdown) -> Vec<Difference> {
     each.collect()
 }
 
-/// The story of one sample, or the reason why there is none.
-pub fn told(one: &super::Story) -> Value {
-    match one.as_ref().map(|one| one.breakdown.as_ref()) {
-        Ok(Ok(told)) => json!(story(told)),
-        Ok(Err(why)) | Err(why) => json!({ "not_explained": why }),
+impl<'a> From<&'a super::Story> for Told<'a> {
+    fn from(one: &'a super::Story) -> Self {
+        match one.as_ref().map(|one| one.breakdown.as_ref()) {
+            Ok(Ok(told)) => Self::Story(story(told)),
+            Ok(Err(why)) | Err(why) => Self::NotExplained { not_explained: why },
+        }
     }
 }
 

@@ -1,13 +1,99 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The story of a trace from elsewhere, for terminals and as JSON.
 
+use punctual_model::Nanos;
 use punctual_scope::pasted::{Kind, Piece, Told};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::text::{Lines, clean};
 
 /// The form's name and version; `docs/schema/explained-trace-1.json` describes it.
 const SCHEMA: &str = "punctual.explained-trace/1";
+
+/// Times are whole nanoseconds, as precise as the trace. New fields may be added to version 1; none
+/// is removed or changes its meaning.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Document<'a> {
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
+    schema: &'static str,
+    /// The traces.
+    traces: Vec<Trace<'a>>,
+}
+
+/// The findings from one trace.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Trace<'a> {
+    /// The source that was read: `wakeup_rt`, `events`, `rtla timerlat`.
+    source: &'a str,
+    /// The answer, as the text has it.
+    sentence: String,
+    /// The thread that waited, or whose section it is.
+    whose: Option<&'a str>,
+    /// The CPU on which it was.
+    cpu: Option<u32>,
+    /// The length of the whole.
+    #[cfg_attr(test, schemars(with = "Option<i64>"))]
+    whole_ns: Option<Nanos>,
+    /// The parts, in the order of time.
+    pieces: Vec<Part<'a>>,
+    /// The place in `pieces` of the part that stood in the way for longest; null if it is
+    /// undecided.
+    culprit: Option<usize>,
+    /// The place of another part that took a quarter or more.
+    also: Option<usize>,
+    /// The number of events that were read.
+    events: usize,
+    /// The number of events for which the kernel had no room.
+    lost: u64,
+    /// The number of lines that have no known form.
+    unread: u64,
+    /// Notes on the trace, and on what it does not show.
+    notes: &'a [String],
+    /// The reason why it is undecided, if it is.
+    undecided: Option<&'a str>,
+    /// Commands, each of which would decide it.
+    decide: &'a [String],
+}
+
+/// A part of the time that somebody waited.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Part<'a> {
+    /// The kind of thing that stood in the way.
+    #[cfg_attr(
+        test,
+        schemars(with = "String", extend("enum" = [
+            "higher-thread",
+            "thread",
+            "interrupt",
+            "soft-interrupt",
+            "interrupts-off",
+            "preemption-off",
+            "not-preemptible",
+            "hardware",
+            "idle",
+            "scheduler",
+            "path",
+            "unknown"
+        ]))
+    )]
+    kind: Kind,
+    /// Its start, from the moment when the waiting began.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    from_ns: Nanos,
+    /// Its length.
+    #[cfg_attr(test, schemars(with = "i64"))]
+    length_ns: Nanos,
+    /// The thread that had the CPU.
+    thread: Option<&'a str>,
+    /// The interrupt, or the function of the kernel.
+    what: Option<&'a str>,
+    /// The function that called that one.
+    caller: Option<&'a str>,
+}
 
 /// The width from which on a part has its names beside its times, in columns.
 const WIDE: usize = 70;
@@ -167,15 +253,44 @@ fn name(piece: &Piece) -> String {
 
 /// The full story of each trace.
 pub fn json(all: &[Told]) -> Value {
-    let one = |told: &Told| {
-        let mut value = json!(told);
-        value["sentence"] = json!(sentence(told));
-        value
-    };
-    json!({
-        "schema": SCHEMA,
-        "traces": all.iter().map(one).collect::<Vec<_>>(),
+    json!(Document {
+        schema: SCHEMA,
+        traces: all.iter().map(Trace::of).collect(),
     })
+}
+
+impl<'a> Trace<'a> {
+    fn of(told: &'a Told) -> Self {
+        Self {
+            source: &told.source,
+            sentence: sentence(told),
+            whose: told.whose.as_deref(),
+            cpu: told.cpu,
+            whole_ns: told.whole,
+            pieces: told.pieces.iter().map(Part::of).collect(),
+            culprit: told.culprit,
+            also: told.also,
+            events: told.events,
+            lost: told.lost,
+            unread: told.unread,
+            notes: &told.notes,
+            undecided: told.undecided.as_deref(),
+            decide: &told.decide,
+        }
+    }
+}
+
+impl<'a> Part<'a> {
+    fn of(piece: &'a Piece) -> Self {
+        Self {
+            kind: piece.kind,
+            from_ns: piece.from,
+            length_ns: piece.length,
+            thread: piece.thread.as_deref(),
+            what: piece.what.as_deref(),
+            caller: piece.caller.as_deref(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -238,5 +353,13 @@ mod tests {
         assert_eq!(value["traces"][0]["pieces"][0]["length_ns"], 27_490);
         value["traces"][0]["pieces"][0]["length_ns"] = json!("27 us");
         check(&value).unwrap_err();
+    }
+
+    #[test]
+    fn the_schema_is_what_the_type_says() {
+        crate::schema::assert_is_of::<Document<'_>>(
+            "explained-trace-1.json",
+            "The story of a trace from elsewhere: what `punctual explain FILE --json` prints",
+        );
     }
 }

@@ -174,3 +174,11 @@ fn what_never_met_in_an_aimed_sample_is_said() {
     )
     .unwrap();
 }
+
+#[test]
+fn the_schema_is_what_the_type_says() {
+    crate::schema::assert_is_of::<Document<'_>>(
+        "bound-1.json",
+        "A bound of the scheduling latency: what `punctual bound --json` prints",
+    );
+}
