@@ -16,6 +16,7 @@ use punctual_bench::{RunError, tail};
 use punctual_model::record::Started;
 use punctual_model::run::State;
 use punctual_model::{Plan, Progress as Progressed, Record, Run};
+use punctual_report::counts_by_worst;
 use punctual_report::text::clean_lines;
 use punctual_runner::Observer;
 
@@ -274,9 +275,10 @@ impl Observer for Progress {
         self.end(
             &run.id,
             &format!(
-                "{} is {}; prepared in {:.1} s, measured in {:.1} s{so_far}",
+                "{} is {}{}; prepared in {:.1} s, measured in {:.1} s{so_far}",
                 run.id,
                 run.state,
+                latest(run),
                 ending.preparing.as_secs_f64(),
                 ending.measuring.as_secs_f64()
             ),
@@ -369,6 +371,17 @@ fn samples(progress: &Progressed) -> String {
         .worst
         .map_or(String::new(), |worst| format!(", worst {worst}"));
     format!("{count}{of}{worst}")
+}
+
+/// `, worst 291 µs (timer, stress)`: the latest sample of a run, before the table tells the rest.
+fn latest(run: &Run) -> String {
+    let latencies = run.recordings.iter();
+    let latencies = latencies.filter(|one| counts_by_worst(&one.key.probe));
+    let worst = latencies.filter_map(|one| Some((one.max()?, &one.key)));
+    let worst = worst.max_by_key(|(worst, _)| *worst);
+    worst.map_or_else(String::new, |(worst, key)| {
+        format!(", worst {worst} ({}, {})", key.probe, key.load)
+    })
 }
 
 /// The reason why a run has failed, a hint, and the last lines of its console. A run that the bench

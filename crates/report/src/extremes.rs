@@ -8,6 +8,7 @@ use punctual_model::{Nanos, Recording, Run};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::names::Names;
 use crate::text::{thousands, wrap};
 
 /// The form's name and version.
@@ -113,14 +114,8 @@ struct Document<'a> {
 struct OfRecording<'a> {
     /// Its run.
     run: &'a str,
-    /// Its probe.
-    probe: &'a str,
-    /// Its load.
-    load: &'a str,
-    /// Its variant.
-    variant: &'a str,
-    /// Its repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The number of its samples.
     count: u64,
     /// The largest sample; null if there is none.
@@ -218,10 +213,7 @@ fn told<'a>(one: &Extremes<'a>) -> OfRecording<'a> {
     };
     OfRecording {
         run: &one.run.id,
-        probe: &key.probe,
-        load: &key.load,
-        variant: &key.variant,
-        repetition: key.repetition,
+        names: Names::from(key),
         count: recording.count,
         max_ns: recording.max().map(|max| max.0),
         found,

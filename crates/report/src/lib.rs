@@ -24,6 +24,7 @@ pub mod lists;
 pub mod mail;
 mod matrix;
 pub mod metal;
+mod names;
 mod page;
 pub mod published;
 pub mod repeat;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Ablation, Advice, Outcome, Row, Side, Trial, Untried};
 use crate::compare::Compared;
+use crate::names::Names;
 use crate::scope::json::Told;
 
 /// The form's name and version; `docs/schema/ablation-1.json` describes it.
@@ -123,14 +124,8 @@ struct Advised<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figure<'a> {
-    /// The probe.
-    probe: &'a str,
-    /// The load.
-    load: &'a str,
-    /// The variant.
-    variant: &'a str,
-    /// The repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The figure; `arrival` is the latest of every arrival, as it is foretold, and `reached` the
     /// latest aimed sample.
     #[cfg_attr(test, schemars(extend("enum" = ["worst", "median", "arrival", "reached"])))]
@@ -150,14 +145,8 @@ struct Figure<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Reason<'a> {
-    /// The probe.
-    probe: &'a str,
-    /// The load.
-    load: &'a str,
-    /// The variant.
-    variant: &'a str,
-    /// The repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The sample's place among all: `worst`, `median`, `p99.9`.
     figure: String,
     /// The run with the option.
@@ -218,10 +207,7 @@ fn tried<'a>(ablation: &Ablation, one: &'a Trial) -> Tried<'a> {
 
 fn figure<'a>(ablation: &Ablation, trial: &Trial, one: &'a Row) -> Figure<'a> {
     Figure {
-        probe: &one.row.probe,
-        load: &one.row.load,
-        variant: &one.row.variant,
-        repetition: one.row.repetition,
+        names: Names::from(&one.row),
         figure: one.figure.name(),
         base_ns: one.base.0,
         with_ns: one.with.0,
@@ -242,10 +228,7 @@ fn reason(trial: &Trial) -> Option<Reason<'_>> {
     let (asked, why) = trial.why.as_ref()?;
     let ((with, own), (base, other)) = (&why.here, &why.there);
     Some(Reason {
-        probe: &asked.key.probe,
-        load: &asked.key.load,
-        variant: &asked.key.variant,
-        repetition: asked.key.repetition,
+        names: Names::from(&asked.key),
         figure: asked.figure(),
         run: &with.id,
         with: own.into(),

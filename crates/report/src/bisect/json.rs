@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Bisect, Step};
 use crate::arrivals::{Latest, latest};
 use crate::judgement::{Stories, Verdicts};
+use crate::names::Names;
 use crate::scope::json::Told;
 
 /// The form's name and version; `docs/schema/bisect-1.json` describes it.
@@ -105,14 +106,8 @@ static NO_STORIES: Stories = Stories::new();
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Reason<'a> {
-    /// The probe.
-    probe: &'a str,
-    /// The load.
-    load: &'a str,
-    /// The variant.
-    variant: &'a str,
-    /// The repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The sample's place among all: `worst`, `median`, `p99.9`.
     figure: String,
     /// The run of the unfit kernel.
@@ -151,10 +146,7 @@ fn reason(bisect: &Bisect) -> Option<Reason<'_>> {
     let (asked, why) = bisect.why.as_ref()?;
     let ((bad, own), (good, other)) = (&why.here, &why.there);
     Some(Reason {
-        probe: &asked.key.probe,
-        load: &asked.key.load,
-        variant: &asked.key.variant,
-        repetition: asked.key.repetition,
+        names: Names::from(&asked.key),
         figure: asked.figure(),
         unfit_run: &bad.id,
         unfit: own.into(),

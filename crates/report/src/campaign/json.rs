@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Campaign;
 use crate::judgement::Verdicts;
+use crate::names::Names;
 use crate::scope::Story;
 use crate::scope::json::Told;
 
@@ -102,14 +103,8 @@ struct Rank {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figure<'a> {
-    /// The probe.
-    probe: &'a str,
-    /// The load.
-    load: &'a str,
-    /// The variant.
-    variant: &'a str,
-    /// The repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The figure. `arrival` is the latest of every arrival, as it is foretold; `reached` is the
     /// latest aimed sample.
     #[cfg_attr(test, schemars(extend("enum" = ["worst", "median", "arrival", "reached"])))]
@@ -319,10 +314,7 @@ fn figure(row: &super::Row) -> Figure<'_> {
         runs: runs.iter().map(of_run).collect(),
     });
     Figure {
-        probe: &row.row.probe,
-        load: &row.row.load,
-        variant: &row.row.variant,
-        repetition: row.row.repetition,
+        names: Names::from(&row.row),
         figure: row.figure.name(),
         subjects: subjects.collect(),
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Cell, Comparison, Digests, Section, verdict_name};
+use crate::names::Names;
 
 /// The form's name and version; `docs/schema/compare-1.json` describes it.
 const SCHEMA: &str = "punctual.compare/1";
@@ -50,15 +51,8 @@ struct Subject<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Measurement<'a> {
-    /// The probe's name.
-    probe: &'a str,
-    /// The load's name.
-    load: &'a str,
-    /// The variant; empty where nothing was recorded.
-    variant: &'a str,
-    /// Its number among the recordings with these names, from 1.
-    #[cfg_attr(test, schemars(range(min = 1)))]
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The figure that the verdicts are of, run by run: `arrival` where every arrival of all runs
     /// is known; null where nothing is judged.
     judged: Option<&'static str>,
@@ -163,10 +157,7 @@ impl<'a> Measurement<'a> {
         let leading = section.figures.first().copied();
         let is_judged = section.verdicts.iter().any(Option::is_some);
         Self {
-            probe: &section.row.probe,
-            load: &section.row.load,
-            variant: &section.row.variant,
-            repetition: section.row.repetition,
+            names: Names::from(&section.row),
             judged: leading.filter(|_| is_judged),
             subjects: subjects.collect(),
         }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::text::{Longer, longer_functions};
 use super::{Gate, Gated, Judged, Row, Side, Why};
 use crate::compare::Compared;
+use crate::names::Names;
 use crate::scope::json::Told;
 
 /// The form's name and version; `docs/schema/gate-1.json` describes it.
@@ -137,14 +138,8 @@ struct Pair<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Measurement<'a> {
-    /// The probe.
-    probe: &'a str,
-    /// The load.
-    load: &'a str,
-    /// The variant.
-    variant: &'a str,
-    /// The repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The verdict on it.
     #[cfg_attr(test, schemars(extend("enum" = STANDINGS)))]
     verdict: &'static str,
@@ -303,10 +298,7 @@ fn about(side: &Side) -> About<'_> {
 fn measurement<'a>(gate: &'a Gate, row: &'a Row) -> Measurement<'a> {
     let leading = row.figures.iter().find(|figure| figure.leads);
     Measurement {
-        probe: &row.row.probe,
-        load: &row.row.load,
-        variant: &row.row.variant,
-        repetition: row.row.repetition,
+        names: Names::from(&row.row),
         verdict: row.standing.name(),
         compared: leading.map(|figure| Compared::from(&figure.compared)),
         figures: row.figures.iter().map(figure).collect(),

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::page::to_repeat;
 use super::text::paragraph;
+use crate::names::Names;
 use crate::repeat::quoted;
 use crate::shell::{self, Chapter, wide};
 use crate::text::{counted, cut, exact, list, thousands, wrap};
@@ -58,14 +59,8 @@ struct OfRun<'a> {
 struct Watched<'a> {
     /// Its step, from 0.
     step: u32,
-    /// Its probe.
-    probe: &'a str,
-    /// Its load.
-    load: &'a str,
-    /// Its variant.
-    variant: &'a str,
-    /// Its repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The number of interruptions.
     interruptions: u64,
     /// The time for which the CPU was watched.
@@ -344,10 +339,7 @@ fn watched<'a>(run: &'a Run, audit: &'a Audit) -> Watched<'a> {
     let untold = audit.untold.iter();
     Watched {
         step: own.key.step,
-        probe: &own.key.probe,
-        load: &own.key.load,
-        variant: &own.key.variant,
-        repetition: own.key.repetition,
+        names: Names::from(&own.key),
         interruptions: own.count,
         observed_ns: own.observed(),
         sum_ns: own.sum,

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Change, Level, Line, News, OfRun, Release, Row};
 use crate::gate::Why;
+use crate::names::Names;
 use crate::scope::json::Told;
 
 /// The form's name and version; `docs/schema/series-1.json` describes it.
@@ -66,14 +67,8 @@ struct Version<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Key<'a> {
-    /// The probe.
-    probe: &'a str,
-    /// The load.
-    load: &'a str,
-    /// The variant.
-    variant: &'a str,
-    /// The repetition, from 1.
-    repetition: u32,
+    #[serde(flatten)]
+    names: Names<'a>,
     /// The figure; `arrival` is the latest of every arrival, as it is foretold, and `reached` the
     /// latest aimed sample.
     #[cfg_attr(test, schemars(extend("enum" = ["worst", "median", "arrival", "reached"])))]
@@ -214,10 +209,7 @@ fn release(one: &Release) -> Version<'_> {
 
 fn key(one: &Row) -> Key<'_> {
     Key {
-        probe: &one.row.probe,
-        load: &one.row.load,
-        variant: &one.row.variant,
-        repetition: one.row.repetition,
+        names: Names::from(&one.row),
         figure: one.figure.name(),
     }
 }
