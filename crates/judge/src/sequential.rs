@@ -12,7 +12,8 @@ use crate::typical::runs_for_typical;
 /// allows, each further one half as often as the one before: all together no more often than the
 /// limit allows, whatever is measured.
 ///
-/// A verdict stands once a look has decided it, unless a later sample breaks the limit.
+/// A verdict stands once a look has decided it, unless a later sample breaks the limit. *Fit* does
+/// not stand where a later look finds a gap.
 ///
 /// Source: K. K. G. Lan and D. L. `DeMets`, *Discrete sequential boundaries for clinical trials*,
 /// Biometrika 70 (1983), with the errors of all looks added up, so that nothing needs to be known
@@ -72,7 +73,7 @@ impl Sequential {
         for answer in &mut judgement.answers {
             let before = self.decided.iter().find(|one| is_same(one, answer));
             match before {
-                Some(before) if !is_certain(answer) => *answer = before.clone(),
+                Some(before) if stands(before, answer) => *answer = before.clone(),
                 _ if answer.fitness != Fitness::Undecided => self.decided.push(answer.clone()),
                 _ => {}
             }
@@ -89,14 +90,25 @@ fn is_certain(answer: &Answer) -> bool {
     is_fact && answer.fitness == Fitness::Unfit
 }
 
+/// Returns true if an earlier decision stands: no sample has broken the limit since, and nothing
+/// is missing now that a pass would need.
+fn stands(before: &Answer, now: &Answer) -> bool {
+    let is_gap = matches!(now.why, Why::Gap(_));
+    !is_certain(now) && !(is_gap && before.fitness == Fitness::Fit)
+}
+
+/// Returns true if both answer a limit for the same step: another one of the same name answers for
+/// itself.
 fn is_same(one: &Answer, other: &Answer) -> bool {
     one.limit == other.limit
         && one.subject == other.subject
+        && one.key.step == other.key.step
         && one.key.is_same_measurement(&other.key)
 }
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::record::Unsupported;
     use punctual_model::run::State;
     use serde::Deserialize;
 
@@ -138,6 +150,36 @@ mod tests {
                 .fitness(),
             Fitness::Undecided
         );
+    }
+
+    /// A pass of one step is none of another of its name, and none of a step that is not whole later.
+    #[test]
+    fn a_fit_step_speaks_neither_for_another_nor_for_what_is_missing_later() {
+        let limits = limits("what = \"worst\"\nat_most = \"10 us\"");
+        let two_steps = |mut run: Run| {
+            let step = "[[step]]\nprobe = \"timer\"\nload = \"stress\"\ncpus = [0]\nsamples = 1\n";
+            run.plan = run.plan.replacen(step, &step.repeat(2), 1);
+            run.unsupported.push(Unsupported {
+                step: 1,
+                probe: "timer".into(),
+                load: "stress".into(),
+                reason: "no such CPU".into(),
+            });
+            run
+        };
+        let six: Vec<Run> = runs(&[5_000; 6]).into_iter().map(two_steps).collect();
+        let look = Sequential::new(&limits, Baselines::new())
+            .look(&six)
+            .unwrap();
+        let fitness: Vec<Fitness> = look.answers.iter().map(|one| one.fitness).collect();
+        assert_eq!(fitness, [Fitness::Fit, Fitness::Undecided]);
+        let mut sequential = Sequential::new(&limits, Baselines::new());
+        let six = sequential.look(&runs(&[5_000; 6])).unwrap();
+        assert_eq!(six.fitness(), Fitness::Fit);
+        let mut twelve = runs(&[5_000; 12]);
+        twelve[8].state = State::Failed;
+        let twelve = sequential.look(&twelve).unwrap();
+        assert_eq!(twelve.fitness(), Fitness::Undecided);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! Compares kernels with the runs of a baseline.
 //! Digests are compared first; where they differ, it tells what differs and if that is worse.
 
+mod differences;
 mod figures;
 mod gaps;
 mod json;
@@ -18,7 +19,7 @@ use punctual_judge::{Difference, Rule, independent};
 use punctual_model::Run;
 
 use self::mends::{Mend, without};
-use crate::compare::{Cell, Refusal, found, of_two, word};
+use crate::compare::{Refusal, of_two};
 use crate::matrix::{Column, Measurement, rows_of};
 use crate::scope::Story;
 
@@ -91,9 +92,11 @@ impl Gate {
     }
 
     /// Merges this look with an earlier one. Figures that the earlier one decided keep its verdict.
+    /// *Unchanged* is none: it says that the samples so far are the same.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
-        let is_decided = |figure: &Judged| figure.standing != Standing::Undecided;
+        let is_decided =
+            |one: &Judged| !matches!(one.standing, Standing::Undecided | Standing::Unchanged);
         for one in &mut self.subjects {
             let earlier = before.subjects.iter();
             let Some(earlier) = earlier.into_iter().find(|own| own.subject == one.subject) else {
@@ -119,14 +122,14 @@ impl Gate {
 
     /// Returns the command that decides a row, if it is undecided and further seeds may decide it.
     pub fn decides(&self, row: &Row) -> Option<&str> {
-        let command = self.decide.as_deref();
-        command.filter(|_| row.has_open())
+        self.to_decide().filter(|_| row.has_open())
     }
 
-    /// Returns true if further runs could decide something, even in a row that is already worse.
-    pub fn has_open(&self) -> bool {
-        let rows = self.subjects.iter().flat_map(|one| &one.rows);
-        rows.into_iter().any(Row::has_open)
+    /// Returns the command that decides what is undecided. There is none where something is worse:
+    /// no further look is made then.
+    pub fn to_decide(&self) -> Option<&str> {
+        let is_open = self.standing() == Standing::Undecided && self.needs_runs();
+        self.decide.as_deref().filter(|_| is_open)
     }
 
     /// Returns true if something is undecided that further runs could decide. A gap remains one.
@@ -217,7 +220,9 @@ impl Row {
 
     /// Returns true if further seeds may decide one of its figures.
     fn has_open(&self) -> bool {
-        let is_open = |figure: &Judged| figure.counts() && figure.standing == Standing::Undecided;
+        let is_open = |figure: &Judged| {
+            figure.counts() && figure.standing == Standing::Undecided && figure.within.is_none()
+        };
         self.gap.is_none() && self.figures.iter().any(is_open)
     }
 }
@@ -354,39 +359,6 @@ fn pairs(there: &[&Run], here: &[&Run]) -> Vec<Pair> {
         })
     };
     here.iter().filter_map(pair).collect()
-}
-
-/// Returns the differences of a measurement, by seed.
-/// For a probe that tells words, it also says which of them differ.
-fn differences(
-    row: &Measurement,
-    own: &Column<'_>,
-    other: &Column<'_>,
-) -> (Vec<(u64, Difference)>, Option<String>) {
-    let [there, here] = [other, own].map(|column| found(column, row));
-    let mut differences = Vec::new();
-    for here in &here {
-        let there = there.iter().find(|there| there.0.seed == here.0.seed);
-        let difference = there.and_then(|there| Difference::of(*there, *here));
-        differences.extend(difference.map(|difference| (here.0.seed, difference)));
-    }
-    let findings = row.view().findings(&row.variant);
-    let mut told = findings.filter_map(|finding| {
-        let [there, here] = [other, own].map(|column| word(column, row, finding));
-        let label = finding.label;
-        match (there, here) {
-            (Cell::Word(there), Cell::Word(here)) if there != here => {
-                Some(format!("{label}: {here}, where the baseline has {there}"))
-            }
-            (Cell::Absent(there), Cell::Word(_)) => {
-                Some(format!("{label}: {there} in the baseline"))
-            }
-            (Cell::Word(_), Cell::Absent(here)) => Some(format!("{label}: {here}")),
-            _ => None,
-        }
-    });
-    let told = told.next();
-    (differences, told)
 }
 
 impl Gated {

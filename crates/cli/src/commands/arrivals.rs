@@ -8,11 +8,11 @@ use anyhow::Result;
 use clap::Args;
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::Run;
-use punctual_model::arrivals::{Arrivals as Known, can_be_aimed};
+use punctual_model::arrivals::{Arrivals as Known, are_told_of, can_be_aimed};
 use punctual_report::scope::arrivals::{Aimed, Told, kept, told};
 use punctual_runner::{loads, memory};
 use punctual_scope::arrivals::aim::{Aimer, Reached, worth_aiming};
-use punctual_scope::arrivals::{Arrivals as Every, Place, arrivals, chosen};
+use punctual_scope::arrivals::{Arrivals as Every, Place, arrivals, can_tell, chosen};
 use punctual_scope::error::ScopeError;
 use punctual_scope::explain::Wanted;
 use punctual_scope::repeat::OnEvent;
@@ -321,7 +321,7 @@ impl WatchArgs {
                 Ok(recordings) => open.push((number, (**run).clone(), recordings)),
                 Err(why) => {
                     say!("punctual: {why}");
-                    not_known(run, &why.to_string());
+                    not_known(run, &format!("they were not watched: {why}"));
                 }
             }
         }
@@ -362,22 +362,29 @@ impl WatchArgs {
                     Ok(None) => is_whole = false,
                     Err(error) => {
                         say!("punctual: {}: arrivals not watched: {error:#}", run.id);
-                        not_known(run, &format!("{error:#}"));
+                        not_known(run, &format!("they were not watched: {error:#}"));
                     }
                 }
+            }
+            for run in &mut runs {
+                not_known(run, "they were not watched");
             }
             Ok(is_whole)
         })
     }
 }
 
-/// Records that the arrivals of a run's timers were asked for, and are not known.
+/// Records that the arrivals of a run's timers and interrupts were asked for, and are not known.
+/// Those that can never be, such as of `SCHED_DEADLINE`, are no gap.
 fn not_known(run: &mut Run, why: &str) {
-    let timers = run.recordings.iter().filter(|one| one.key.probe == "timer");
-    let open = timers.filter(|one| run.arrivals_of(one).is_none());
+    let asked = run.recordings.iter().filter(|one| {
+        let is_asked = matches!(one.key.probe.as_str(), "timer" | "irq") && are_told_of(&one.key);
+        is_asked && (can_tell(run, one).is_ok() || !one.is_complete())
+    });
+    let open = asked.filter(|one| run.arrivals_of(one).is_none());
     let open = open.map(|one| Known {
         step: one.key.step,
-        gap: Some(format!("they were not watched: {why}")),
+        gap: Some(can_tell(run, one).err().unwrap_or_else(|| why.to_owned())),
         ..Known::default()
     });
     let open: Vec<Known> = open.collect();

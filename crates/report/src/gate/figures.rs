@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of each row, judged by the same permutation of whole runs.
 
+use std::collections::BTreeSet;
+
 use punctual_judge::{Comparison, Pair, compare_rows, is_identical};
 use punctual_model::probe::Shape;
 use punctual_model::{Nanos, Recording, Run};
 
+use super::differences::differences;
 use super::standing::{longer, standing};
-use super::{Row, Standing, Terms, differences, watched};
-use crate::arrivals::middle;
+use super::{Row, Standing, Terms, watched};
+use crate::arrivals::{as_far_as_foretold, middle};
 use crate::compare::found;
 use crate::matrix::{Column, Measured, Measurement};
 use crate::stats::Stats;
@@ -68,8 +71,9 @@ pub struct Judged {
     pub compared: Comparison,
     /// The function to blame for an arrival: the one that keeps the latest arrival here waiting.
     pub blame: Option<String>,
-    /// The latest arrival of the baseline, if the samples' tail is higher here and still below it:
-    /// then each of these samples was as possible before, and the draw may be all that differs.
+    /// The arrivals of the baseline that this tail of samples is a draw of, if it is higher here and
+    /// in no run above them: then each of these samples was as possible before, and the draw may be
+    /// all that differs.
     pub within: Option<Nanos>,
 }
 
@@ -152,8 +156,10 @@ pub(super) struct Drawn {
     here: Vec<(u64, Nanos)>,
     pair: Pair,
     blame: Option<String>,
-    /// The latest arrival of the baseline, of which the samples' tail is a draw.
+    /// The baseline's greatest quantile of all arrivals that this tail of samples is a draw of.
     latest: Option<Nanos>,
+    /// True if it is foretold, which errs by more than chance.
+    is_foretold: bool,
 }
 
 impl Drawn {
@@ -180,6 +186,15 @@ impl Drawn {
             pair,
             blame: None,
             latest: None,
+            is_foretold: false,
+        }
+    }
+
+    /// A figure that is foretold.
+    pub(super) fn foretold(self) -> Self {
+        Self {
+            is_foretold: true,
+            ..self
         }
     }
 
@@ -253,6 +268,14 @@ fn drawn(
             .chain(&there)
             .map(|(_, recording)| recording.count)
     };
+    let steps: BTreeSet<u32> = here
+        .iter()
+        .chain(&there)
+        .map(|(_, one)| one.key.step)
+        .collect();
+    if steps.len() > 1 {
+        return Err("one of several steps of this name is missing in some runs".to_owned());
+    }
     if counts().all(|count| count == 0) && row.view().findings(&row.variant).next().is_some() {
         return Ok(Vec::new());
     }
@@ -322,9 +345,8 @@ fn add_watched(
             one.blame = watched::to_blame(&after, one.name == "reached");
         }
     }
-    let latest = before.iter().map(|(_, one)| one.worst).max();
-    for one in all.iter_mut().filter(|one| one.share >= watched::RARE) {
-        one.latest = latest;
+    for one in &mut *all {
+        one.latest = watched::latest(&before, one.share);
     }
     // A forecast is no ground to pass anything.
     if before.iter().chain(&after).any(|(_, one)| one.is_forecast) {
@@ -356,6 +378,11 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
     let median = drawn.iter().find(|one| one.name == "median");
     let median = median.map(|one| one.middles()[0]);
     let one = |(drawn, compared): (&Drawn, &Comparison)| {
+        let compared = if drawn.is_foretold {
+            &as_far_as_foretold(*compared, &drawn.pair)
+        } else {
+            compared
+        };
         let [there, here] = drawn.middles();
         let both = drawn.here.iter().filter_map(|(seed, here)| {
             let there = drawn.there.iter().find(|(own, _)| own == seed)?;
@@ -374,7 +401,9 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
                 terms.tolerance * usual,
             )
         };
-        let within = (drawn.latest).filter(|latest| standing == Standing::Worse && here <= *latest);
+        let most = drawn.here.iter().map(|(_, value)| *value).max();
+        let is_within = |latest: &Nanos| standing == Standing::Worse && most <= Some(*latest);
+        let within = drawn.latest.filter(is_within);
         let standing = within.map_or(standing, |_| Standing::Undecided);
         Judged {
             name: drawn.name.clone(),

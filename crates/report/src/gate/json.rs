@@ -37,7 +37,7 @@ pub fn gate_json(gate: &Gate) -> Value {
         title: super::title(gate),
         tolerance: gate.tolerance,
         repeat: gate.again.as_deref(),
-        decide: gate.decide.as_deref().filter(|_| gate.has_open()),
+        decide: gate.to_decide(),
         subjects: gate.subjects.iter().map(|one| subject(gate, one)).collect(),
     };
     serde_json::to_value(document).expect("it has no map but of texts")

@@ -60,7 +60,7 @@ fn verdicts(gate: &Gate) -> Markup {
             p.soft { "Before: " (before.told()) ". After: " (after.told()) ". " (after.machine) "." }
             @if !one.rows.is_empty() { (rows(gate, one)) }
         }
-        @if let Some(command) = gate.decide.as_ref().filter(|_| gate.has_open()) {
+        @if let Some(command) = gate.to_decide() {
             p { "To decide what is undecided:" }
             pre { (command) }
         }

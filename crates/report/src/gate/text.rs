@@ -50,7 +50,7 @@ pub fn gate_text(gate: &Gate, width: usize, detail: Detail) -> String {
         }
     }
     lines.line("");
-    if let Some(command) = gate.decide.as_ref().filter(|_| gate.has_open()) {
+    if let Some(command) = gate.to_decide() {
         lines.line("to decide what is undecided:");
         lines.line(format!("  {}", clean(command)));
     }
@@ -132,9 +132,14 @@ fn blame(figure: &Judged) -> String {
 
 /// `, within the 443 µs of an arrival before`: the reason why a higher figure shows nothing.
 pub(crate) fn within(figure: &Judged) -> String {
+    let of = if figure.share < 1.0 {
+        "one arrival in 100"
+    } else {
+        "an arrival"
+    };
     let latest = figure.within;
     latest.map_or_else(String::new, |latest| {
-        format!(", within the {latest} of an arrival before")
+        format!(", within the {latest} of {of} before")
     })
 }
 

@@ -13,7 +13,9 @@ use super::figures::{Drawn, Of};
 /// One arrival of 10,000 is later. Of the latest ones of longer runs hardly any two are alike.
 pub(super) const TAIL: f64 = 0.9999;
 /// One arrival of 100 is later. From here on, samples are few of many arrivals.
-pub(super) const RARE: f64 = 0.99;
+const RARE: f64 = 0.99;
+/// The name of the latest aimed sample, which is no forecast.
+const REACHED: &str = "reached";
 
 /// Each run's arrivals, by its seed.
 type Known<'a> = Vec<(u64, &'a Arrivals)>;
@@ -64,18 +66,37 @@ pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Dr
         let Some((there, here)) = values(there).zip(values(here)) else {
             return;
         };
-        all.push(Drawn::new(name.to_owned(), of, there, here));
+        let drawn = Drawn::new(name.to_owned(), of, there, here);
+        let is_foretold = matches!(of, Of::Arrivals | Of::Latest) && name != REACHED;
+        all.push(if is_foretold { drawn.foretold() } else { drawn });
     };
     add("p99.99", Of::Arrivals, &|one| quantile(one, TAIL));
     add("arrival p99", Of::Latest, &|one| quantile(one, RARE));
     add("arrival", Of::Latest, &|one| Some(one.worst));
-    add("reached", Of::Latest, &|one| one.reached);
+    // The latest of more aims is later.
+    let aims: BTreeSet<usize> = there.iter().chain(here).map(|(_, one)| one.aims).collect();
+    if aims.len() == 1 {
+        add(REACHED, Of::Latest, &|one| one.reached);
+    }
     for name in long(there.iter().chain(here).map(|(_, one)| *one), floor) {
         add(name, Of::Function, &|one| {
             Some(one.functions.get(name).copied().unwrap_or_default())
         });
     }
     all
+}
+
+/// Returns the greatest quantile of the arrivals of any run that a tail of samples is a draw of: the
+/// latest arrival for the worst sample. Of samples before the tail there are enough.
+pub(super) fn latest(known: &Known<'_>, share: f64) -> Option<Nanos> {
+    let each = known.iter().map(|(_, one)| {
+        if share < 1.0 {
+            quantile(one, RARE)
+        } else {
+            Some(one.worst)
+        }
+    });
+    each.max().flatten().filter(|_| share >= RARE)
 }
 
 /// Returns a quantile of all arrivals, if it is one of those that were kept.
