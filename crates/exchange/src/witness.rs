@@ -193,7 +193,12 @@ impl Witness {
         member.write_all(&line)?;
         member.write_all(b"\n")?;
         let mut file: File = OpenOptions::new().append(true).open(file)?;
-        Ok(file.write_all(&member.finish()?)?)
+        let whole = file.metadata()?.len();
+        file.write_all(&member.finish()?).or_else(|error| {
+            // Half a witness would make the whole file unreadable.
+            file.set_len(whole)?;
+            Err(error.into())
+        })
     }
 }
 

@@ -21,6 +21,7 @@
 mod checkout;
 mod config;
 mod error;
+mod fresh;
 mod kconfig;
 mod make;
 mod setting;
@@ -230,6 +231,25 @@ impl Work<'_> {
         Ok(checksum::of_bytes(text.as_bytes()))
     }
 
+    /// Refuses a kernel whose source changed while it was compiled: nobody knows what it has of it.
+    fn check_unchanged(
+        &self,
+        tree: &SourceTree,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), BuildError> {
+        // The files of a tag are Punctual's own.
+        if self.order.tag.is_some() {
+            return Ok(());
+        }
+        let (order, cache) = (self.order, self.catalog.cache());
+        let now = source::find(&order.source, &self.root, cache, self.worker, progress)?;
+        if now.identity == tree.identity {
+            Ok(())
+        } else {
+            Err(BuildError::ChangedMeanwhile(now.path))
+        }
+    }
+
     /// Builds a tree; `source` is the name for it in the record.
     fn build(
         &self,
@@ -268,7 +288,9 @@ impl Work<'_> {
             without_modules: None,
             key,
         };
+        site.begin(tree, progress)?;
         let product = compile(&make, &site, &id, &config, record, progress)?;
+        self.check_unchanged(tree, progress)?;
         let record = product.record.clone();
         Ok(Built {
             kernel: catalog.add_built(&id, order.replace, product)?,
@@ -491,6 +513,24 @@ impl Site {
         })
     }
 
+    /// Begins to compile. Objects that `make` would take for new, and that may not be, are removed.
+    fn begin(&self, tree: &SourceTree, progress: &mut dyn FnMut(&str)) -> Result<(), BuildError> {
+        let stamp = self.out.with_file_name("begun");
+        let config = self.out.join(".config");
+        if self.out.join("vmlinux").exists() && fresh::may_be_stale(&tree.path, &stamp)? {
+            progress(&format!(
+                "{}: source came with an older time than the last build: all of it is compiled",
+                self.name
+            ));
+            let text = self.worker.read(&config)?;
+            fs::remove_dir_all(&self.out).map_err(BuildError::at(&self.out))?;
+            self.worker.directory(&self.out)?;
+            self.worker
+                .write(&config, &String::from_utf8_lossy(&text))?;
+        }
+        fresh::begin(&stamp)
+    }
+
     fn make<'a>(
         &'a self,
         tree: &'a SourceTree,
@@ -566,9 +606,12 @@ fn compile(
     make.run(id, &targets, progress)?;
     let mut files = Vec::new();
     if has_modules {
+        let order = site.worker.read(&site.out.join("modules.order"))?;
+        let order = String::from_utf8_lossy(&order);
         for path in disk::built_modules() {
             let built = site.out.join(path);
-            if site.worker.can_read(&built)? {
+            // A module of an earlier configuration may still lie there.
+            if is_listed(&order, path) && site.worker.can_read(&built)? {
                 let name = Path::new(path).file_name().unwrap_or_default();
                 let name = format!("disk/{}", name.to_string_lossy());
                 files.push((name, site.worker.read(&built)?));
@@ -587,6 +630,18 @@ fn compile(
         files,
         record,
     })
+}
+
+/// Returns true if `modules.order` lists a module: as its object from 6.2 on, before as `.ko` below
+/// `kernel/`.
+///
+/// Source: `scripts/Makefile.build` and `scripts/Makefile.modfinal`.
+fn is_listed(order: &str, module: &str) -> bool {
+    let name = |line: &str| {
+        let line = line.strip_prefix("kernel/").unwrap_or(line);
+        line.rsplit_once('.').map(|(name, _)| name.to_owned())
+    };
+    order.lines().any(|line| name(line) == name(module))
 }
 
 /// Punctual's own modules, built against the new kernel.
@@ -650,6 +705,19 @@ mod tests {
                 first,
                 "{identity}: {text}"
             );
+        }
+    }
+
+    #[test]
+    fn modules_that_are_listed_belong_to_this_build() {
+        let order = "fs/configfs/configfs.o\nkernel/fs/ext4/ext4.ko\n";
+        for (module, expected) in [
+            ("fs/configfs/configfs.ko", true),
+            ("fs/ext4/ext4.ko", true),
+            ("fs/jbd2/jbd2.ko", false),
+            ("configfs/configfs.ko", false),
+        ] {
+            assert_eq!(is_listed(order, module), expected, "{module}");
         }
     }
 

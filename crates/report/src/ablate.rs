@@ -293,7 +293,8 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
         .chain(base)
         .find(|run| run.state != State::Finished)
         .map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)))
-        .or_else(|| lacks(runs, base, &side));
+        .or_else(|| lacks(runs, base, &side))
+        .or_else(|| cut_short(runs.iter().chain(base)).next());
     let (own_matrix, base_matrix) = (Matrix::new(runs), Matrix::new(base));
     let rows = match (own_matrix.columns.first(), base_matrix.columns.first()) {
         (Some(own), Some(other)) if gap.is_none() => rows(&base_matrix.rows, own, other, rule),
@@ -418,6 +419,14 @@ fn pair(figure: Figure, ones: &[Found<'_>], others: &[Found<'_>]) -> Pair {
         than: numbers(others),
         runs: runs.collect(),
     }
+}
+
+/// Lists what was ended early, such as by a program that crashed.
+fn cut_short<'a>(runs: impl Iterator<Item = &'a Run>) -> impl Iterator<Item = String> {
+    runs.flat_map(|run| {
+        let ended = run.recordings.iter().filter_map(Recording::interruption);
+        ended.map(|why| format!("{} (seed {}): {why}", run.id, run.seed))
+    })
 }
 
 fn recordings<'a>(side: &[Found<'a>]) -> Vec<(&'a Run, &'a Recording)> {

@@ -370,6 +370,12 @@ fn gaps(run: &Run) -> Vec<String> {
             run.id
         ));
     }
+    if run.state == State::Finished {
+        gaps.extend(run.recordings.iter().filter_map(|one| {
+            let why = one.interruption()?;
+            Some(format!("{}: {}: {why}", run.id, one.title()))
+        }));
+    }
     gaps
 }
 

@@ -233,21 +233,30 @@ fn line_of(column: &Column<'_>) -> String {
 fn releases(columns: &[&Column<'_>]) -> Vec<Release> {
     let kernels: Vec<&str> = columns.iter().map(|one| &*one.subject.kernel).collect();
     let gaps = |column: &&Column<'_>| {
-        let open = column.runs.iter().filter(|run| !run.is_whole());
-        open.flat_map(|run| {
-            let why = |why: String| format!("{} (seed {}): {why}", run.id, run.seed);
-            let ended = (run.state != State::Finished).then(|| fate(run));
-            let lacking = run
-                .unsupported
-                .iter()
-                .map(|one| format!("{}, {}: {}", one.probe, one.load, one.reason));
-            ended
-                .into_iter()
-                .chain(lacking)
-                .map(why)
-                .collect::<Vec<_>>()
-        })
-        .collect()
+        column
+            .runs
+            .iter()
+            .flat_map(|run| {
+                let why = |why: String| format!("{} (seed {}): {why}", run.id, run.seed);
+                let ended = (run.state != State::Finished).then(|| fate(run));
+                let lacking = run
+                    .unsupported
+                    .iter()
+                    .map(|one| format!("{}, {}: {}", one.probe, one.load, one.reason));
+                let cut_short = run.recordings.iter().filter_map(|one| {
+                    let why = one
+                        .interruption()
+                        .filter(|_| run.state == State::Finished)?;
+                    Some(format!("{}: {why}", one.title()))
+                });
+                ended
+                    .into_iter()
+                    .chain(lacking)
+                    .chain(cut_short)
+                    .map(why)
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     };
     let release = |(column, version): (&&Column<'_>, String)| Release {
         subject: column.name.clone(),

@@ -71,6 +71,15 @@ pub struct Ended {
 }
 
 impl Results {
+    /// Returns the results if the store has all of them.
+    ///
+    /// # Errors
+    /// The reason why something could not be stored: then nothing may be said of these runs that
+    /// others could not look up.
+    pub fn stored(mut self) -> Result<Self, StoreError> {
+        self.unstored.take().map_or(Ok(self), Err)
+    }
+
     /// Returns true if a run was ended by the user, or was not begun.
     pub fn is_interrupted(&self) -> bool {
         let ended = |run: &Run| run.state == State::Interrupted;

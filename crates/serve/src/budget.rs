@@ -56,14 +56,14 @@ const UNIT: u64 = 1 << 10;
 
 /// Requests that are processed at once, and the memory that they share.
 struct Lane {
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     memory: Arc<Semaphore>,
 }
 
 impl Lane {
     fn new(turns: usize, memory: u64) -> Self {
         Self {
-            turns: Semaphore::new(turns),
+            turns: Arc::new(Semaphore::new(turns)),
             memory: Arc::new(Semaphore::new(units(memory) as usize)),
         }
     }
@@ -88,6 +88,12 @@ pub enum Refused {
 /// Memory that is reserved for as long as this lives.
 #[derive(Debug)]
 pub struct Hold(OwnedSemaphorePermit);
+
+/// The turn of some work.
+#[derive(Debug)]
+pub struct Turn(
+    #[expect(dead_code, reason = "it is given back when it is dropped")] OwnedSemaphorePermit,
+);
 
 impl Hold {
     /// Shrinks the reservation to `bytes`, if that is less.
@@ -128,10 +134,10 @@ impl Lanes {
         }
     }
 
-    /// Does `work` when it is its turn.
-    pub async fn in_turn<T>(&self, bytes: u64, work: impl Future<Output = T>) -> T {
-        let _turn = self.of(bytes).turns.acquire().await;
-        work.await
+    /// Waits for the turn of work on this many bytes, which lasts for as long as the result lives.
+    pub async fn turn(&self, bytes: u64) -> Option<Turn> {
+        let turns = Arc::clone(&self.of(bytes).turns);
+        turns.acquire_owned().await.ok().map(Turn)
     }
 }
 
@@ -141,6 +147,8 @@ fn units(bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     fn limits() -> Limits {
@@ -180,6 +188,18 @@ mod tests {
             assert_eq!(reserve(11).await.unwrap_err(), Refused::Busy);
             drop((large, other));
             reserve(100).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn work_that_nobody_waits_for_any_more_keeps_its_turn() {
+        let lanes = Lanes::new(1, limits());
+        block_on(async {
+            let first = lanes.turn(1).await.unwrap();
+            let mut second = pin!(lanes.turn(1));
+            assert!(timeout(Duration::ZERO, second.as_mut()).await.is_err());
+            drop(first);
+            second.await.unwrap();
         });
     }
 }

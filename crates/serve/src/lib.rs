@@ -169,21 +169,21 @@ impl Site {
             Ok(hold) => hold,
             Err(why) => return (routes::no_room(&request, why, self.limits.request), None),
         };
+        // The thread has the reservation: it goes on even if the client has gone.
         let made = {
             let request = request.clone();
             self.on_a_thread(cost, move |site, store| {
-                routes::answer(store, &site.campaigns, &site.documents, &request)
+                let answer = routes::answer(store, &site.campaigns, &site.documents, &request);
+                // What its runs took is free again; but where it is written later they are still
+                // there.
+                if let routes::Content::Text(text) = &answer.content {
+                    hold.shrink_to(text.len() as u64);
+                }
+                (answer, Some(hold))
             })
         };
-        let answer = match made.await {
-            Ok(answer) => answer,
-            Err(why) => return (why.answer(&request), None),
-        };
-        // What its runs took is free again; but where it is written later they are still there.
-        if let routes::Content::Text(text) = &answer.content {
-            hold.shrink_to(text.len() as u64);
-        }
-        (answer, Some(hold))
+        made.await
+            .unwrap_or_else(|why| (why.answer(&request), None))
     }
 
     /// Runs `work` in turn on a thread of its own, because it reads and draws.
@@ -193,7 +193,9 @@ impl Site {
         work: impl FnOnce(&Self, &Store) -> T + Send + 'static,
     ) -> Result<T, NotDone> {
         let site = Arc::clone(self);
+        let turn = self.lanes.turn(cost).await;
         let done = task::spawn_blocking(move || {
+            let _turn = turn;
             let (store, is_other) = site.stores.take().map_err(NotDone::Store)?;
             if is_other {
                 site.campaigns.forget();
@@ -202,8 +204,7 @@ impl Site {
             site.stores.give_back(store);
             Ok(done)
         });
-        let done = self.lanes.in_turn(cost, done).await;
-        done.unwrap_or(Err(NotDone::Broken))
+        done.await.unwrap_or(Err(NotDone::Broken))
     }
 }
 

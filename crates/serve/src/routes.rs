@@ -223,6 +223,7 @@ pub fn cost(store: &Store, request: &Request) -> u64 {
     let (runs, factor) = match parts[..] {
         ["runs", id] => (vec![id.to_owned()], OF_PAGE),
         ["api", "runs", id] => (vec![id.to_owned()], if is_raw { OF_RAW } else { OF_PAGE }),
+        ["api", "runs", id, "stories"] => (vec![id.to_owned()], OF_PAGE),
         ["api", "show"] => (named(), if is_raw { OF_RAW } else { OF_PAGE }),
         ["show" | "compare"] | ["api", "compare"] => (named(), OF_PAGE),
         ["gate"] | ["api", "gate"] => {

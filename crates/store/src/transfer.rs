@@ -32,6 +32,13 @@ pub enum Transferred {
         /// Its id.
         from: String,
     },
+    /// The run is damaged, and is left out.
+    Damaged {
+        /// Its id.
+        from: String,
+        /// The damage.
+        why: String,
+    },
     /// The baseline is now in the other store, too.
     Baseline {
         /// Its name.
@@ -73,7 +80,15 @@ impl Store {
             transaction.all(sql::SELECT_NUMBERS, &[], |row| row.get::<i64>("number"))
         })?;
         for number in numbers {
-            if let Some(done) = self.copy_run(number, to)? {
+            let done = match self.copy_run(number, to) {
+                // What is damaged does not spread, and keeps nothing else back.
+                Err(error @ StoreError::Part { .. }) => Some(Transferred::Damaged {
+                    from: rows::id_of(number),
+                    why: error.to_string(),
+                }),
+                done => done?,
+            };
+            if let Some(done) = done {
                 each(done)?;
             }
         }
@@ -92,7 +107,6 @@ impl Store {
         let known = self.transact(Kind::Read, |transaction| {
             let of_run = named_params! { ":run": number };
             let row = transaction.first(sql::SELECT_RUN, of_run, |row| {
-                // What is damaged does not spread.
                 rows::head(row, number)?;
                 rows::cells(row)
             })?;
@@ -119,6 +133,8 @@ impl Store {
             let to = rows::id_of(known);
             return Ok(Some(Transferred::Known { from, to }));
         }
+        // Each of its parts is read, and checked.
+        self.load(&from)?;
         let (is_new, there) = to.transact(Kind::Write, |there| {
             self.transact(Kind::Read, |here| Ok(insert(here, number, &row, there)))
                 .map_err(Fault::from)?

@@ -128,7 +128,8 @@ impl Held {
         };
         if self.note.read().as_ref() == Some(&shown.changed) {
             self.is_own = true;
-            self.has_left = AtomicBool::new(self.may_measure);
+            // An earlier run may still measure there, whatever this one was asked for.
+            self.has_left = AtomicBool::new(true);
             return Ok(Notice::TakenOver);
         }
         self.client.may_use()?.map_err(|said| Error::HeldByOther {

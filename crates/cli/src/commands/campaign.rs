@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf, absolute};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -138,9 +138,9 @@ impl Campaign {
             return Ok(ExitStatus::Done);
         }
         let id = store.begin_campaign(&ready.asked(), &ready.planned(&places), &now())?;
-        let mut report = match self.executor {
+        let (mut report, is_watched) = match self.executor {
             Executor::Local => self.measure(&ready, &places, &store)?,
-            Executor::Slurm => self.on_cluster(&ready, &places, &store)?,
+            Executor::Slurm => (self.on_cluster(&ready, &places, &store)?, true),
         };
         self.judge(&matrix, &mut report, &store)?;
         if !is_interrupted()? {
@@ -150,7 +150,10 @@ impl Campaign {
         store.end_campaign(&id, &now(), &told)?;
         self.show(&report)?;
         tell_of_rest(&report)?;
-        Ok(status(&report))
+        Ok(match status(&report) {
+            ExitStatus::Done | ExitStatus::Undecided if !is_watched => ExitStatus::Incomplete,
+            status => status,
+        })
     }
 
     fn say(&self, message: &str) {
@@ -190,8 +193,14 @@ impl Campaign {
         }
     }
 
-    /// Measures the runs that the store does not hold, as long as budget and patience last.
-    fn measure(&self, ready: &Ready<'_>, places: &[Place], store: &Store) -> Result<Report> {
+    /// Measures the runs that the store does not hold, as long as budget and patience last. Also
+    /// tells if all of them were watched as asked.
+    fn measure(
+        &self,
+        ready: &Ready<'_>,
+        places: &[Place],
+        store: &Store,
+    ) -> Result<(Report, bool)> {
         let matrix = ready.campaign;
         let side_by_side = self.side_by_side(matrix)?;
         let numbered = places.iter().zip(0..);
@@ -209,6 +218,7 @@ impl Campaign {
         let budget = self.budget(matrix);
         let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
         let taken = Mutex::new((Report::of(&ready.asked()), None));
+        let is_watched = AtomicBool::new(true);
         runner.carry_out_each(&jobs, side_by_side, &goes_on, &|number, mut ended| {
             let attached = self.attach(store, vec![&mut ended.run], 1);
             let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,13 +227,14 @@ impl Campaign {
             } = places[number];
             taken.0.settings[setting].take(subject, &ended.run);
             let unstored = ended.unstored.map(anyhow::Error::new);
+            is_watched.fetch_and(*attached.as_ref().unwrap_or(&true), Ordering::SeqCst);
             taken.1 = taken.1.take().or(unstored).or(attached.err());
         })?;
         progress.clear();
         let (report, unstored) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
         match unstored {
             Some(error) => Err(error),
-            None => Ok(report),
+            None => Ok((report, is_watched.into_inner())),
         }
     }
 

@@ -64,6 +64,7 @@ struct Done {
     copied: usize,
     known: usize,
     left_out: usize,
+    damaged: usize,
 }
 
 fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
@@ -89,6 +90,7 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
         copied,
         known,
         left_out,
+        damaged,
     } = done;
     say!("{copied} copied, {known} there already, {left_out} left out");
     match result {
@@ -98,7 +100,11 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
         }
         result => {
             result?;
-            Ok(ExitStatus::Done)
+            Ok(if damaged == 0 {
+                ExitStatus::Done
+            } else {
+                ExitStatus::Incomplete
+            })
         }
     }
 }
@@ -122,6 +128,11 @@ impl Done {
             Transferred::Running { from } => {
                 self.left_out += 1;
                 Some(format!("{from} is being written, and left out\n"))
+            }
+            Transferred::Damaged { from, why } => {
+                self.damaged += 1;
+                self.left_out += 1;
+                Some(format!("{from} is damaged, and left out: {why}\n"))
             }
             Transferred::Baseline { name } => (!quiet).then(|| format!("baseline {name}\n")),
             Transferred::Campaign { name } => (!quiet).then(|| format!("campaign {name}\n")),

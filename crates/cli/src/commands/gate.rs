@@ -294,7 +294,9 @@ impl Gate {
         resume: bool,
     ) -> Result<Option<Vec<Run>>> {
         let plans = self.measure.plans_of(suite, seeds)?;
-        let results = prepared.measure_or_take(&plans, is_wanted, resume)?;
+        let results = prepared
+            .measure_or_take(&plans, is_wanted, resume)?
+            .stored()?;
         Ok((!results.is_interrupted()).then_some(results.runs))
     }
 

@@ -237,6 +237,8 @@ pub fn of_file(store: &Store, path: &Path) -> Result<Vec<String>> {
         let expected = "expected a baseline, a run, or a file of `punctual export`";
         return Err(UsageError(format!("{expected}, found {}", path.display())).into());
     }
+    // A damaged file is refused before its first run is stored.
+    each_run(path, &mut |_| Ok(()))?;
     let mut ids = Vec::new();
     each_run(path, &mut |run| {
         let (Added::New(id) | Added::Known(id)) = store.add(&run)?;

@@ -477,24 +477,28 @@ impl Search {
             grammar: &grammar,
         };
         let worst = |number: usize, kind: &str| directory.join(format!("worst-{number:02}.{kind}"));
-        for (number, find) in (1..).zip(finds.iter()) {
-            write(&worst(number, "toml"), &told.load(find))?;
-            if let Some(code) = told.c(find) {
-                write(&worst(number, "c"), &code)?;
+        let list = directory.join("finds.json");
+        // Finds of an earlier part of this search stay where Ctrl-C came before all were told anew.
+        let is_whole = !interrupt::flag()?.load(Ordering::SeqCst);
+        if is_whole || !list.is_file() {
+            for (number, find) in (1..).zip(finds.iter()) {
+                write(&worst(number, "toml"), &told.load(find))?;
+                if let Some(code) = told.c(find) {
+                    write(&worst(number, "c"), &code)?;
+                }
             }
-        }
-        // Of a search before this one, which had more finds.
-        for kind in ["toml", "c"] {
-            let others = (finds.len() + 1..).map(|number| worst(number, kind));
-            for path in others.take_while(|path| path.is_file()) {
-                fs::remove_file(&path).with_context(|| path.display().to_string())?;
+            // Of a search before this one, which had more finds.
+            for kind in ["toml", "c"] {
+                let others = (finds.len() + 1..).map(|number| worst(number, kind));
+                for path in others.take_while(|path| path.is_file()) {
+                    fs::remove_file(&path).with_context(|| path.display().to_string())?;
+                }
             }
+            write(&list, &serde_json::to_string_pretty(&told.json())?)?;
         }
         if !found.asked.grammar.is_empty() {
             write(&directory.join(GRAMMAR), &found.asked.grammar)?;
         }
-        let told_as_json = serde_json::to_string_pretty(&told.json())?;
-        write(&directory.join("finds.json"), &told_as_json)?;
         let json = serde_json::to_value(told.json())?;
         output::print_result(self.json, || json, |width| told.text(width))?;
         let page = self.report.as_ref();

@@ -231,13 +231,15 @@ impl Verify {
             cancel: interrupt::flag()?,
             resume: false,
         };
-        let made = Mutex::new(BTreeMap::new());
+        let made = Mutex::new((BTreeMap::new(), None));
         runner.carry_out_each(&jobs, side_by_side, &|| true, &|group, ended| {
             let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-            made.insert(group, ended.run);
+            made.0.insert(group, ended.run);
+            made.1 = made.1.take().or(ended.unstored);
         })?;
         progress.clear();
-        let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (made, unstored) = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+        unstored.map_or(Ok(()), Err)?;
         let claims = batch.iter().zip(0..).filter_map(|(one, group)| {
             let here = match (machine(&one.run), made.get(&group)) {
                 (Err(why), _) => Err(why),

@@ -89,6 +89,11 @@ pub enum BuildError {
         /// The kernel that was built from it earlier.
         base: String,
     },
+    /// The source changed while it was compiled.
+    #[error(
+        "{}: expected the source as it was at the beginning, found it changed while it was compiled: build it again", .0.display()
+    )]
+    ChangedMeanwhile(PathBuf),
     /// Somebody has built in the source tree itself.
     #[error(
         "{}: expected a source tree in which nothing was built, as the kernel's Makefile does: `make mrproper` cleans it, and removes its .config", .0.display()

@@ -270,6 +270,20 @@ fn without_hackbench(boot: &str, seeds: &[u64]) -> Vec<Run> {
     runs
 }
 
+/// The worst of a few cycles before a program crashed is no better than the worst of all.
+#[test]
+fn what_was_cut_short_has_no_outcome() {
+    let base = runs("", 4_000, 1_000_000);
+    let mut own = runs("own", 2_000, 1_000_000);
+    own[2].recordings[0].interrupted = true;
+    for (own, base) in [(&own, &base), (&base, &own)] {
+        let tried = trial(vec!["own".into()], side("own"), own, base, &Rule::default());
+        let gap = tried.gap.expect("a gap");
+        assert!(gap.contains("interrupted after "), "{gap}");
+        assert!(tried.rows.is_empty());
+    }
+}
+
 #[test]
 fn what_was_not_measured_is_no_option_without_effect() {
     let tried = |own: &[Run], base: &[Run], setup: &[&str]| {

@@ -55,6 +55,14 @@ fn figures_are_the_worst_and_the_middle_over_all_seeds() {
 }
 
 #[test]
+fn what_was_cut_short_is_listed_as_not_measured() {
+    let mut runs = fixtures::seeds(2);
+    runs[0].recordings[0].interrupted = true;
+    let gaps = campaign(&runs).gaps().join("\n");
+    assert_has(&gaps, &["none-1: ", "interrupted after "]);
+}
+
+#[test]
 fn whoever_lacks_a_figure_is_not_ranked_and_nothing_missing_is_a_zero() {
     let mut runs = fixtures::seeds(2);
     runs.retain(|run| run.subject.name != "full");

@@ -624,7 +624,10 @@ fn findings_that_vary_by_seed_are_no_pass_where_they_differ() {
     let higher = gate(&there, &rates("n", [245.1, 260.7, 250.0, 249.2, 251.3]));
     assert_eq!(higher.standing(), Standing::Undecided, "{}", text(&higher));
     let told = super::title(&higher);
-    assert!(told.ends_with("where the baseline has 11.50 /s to 13.00 /s"), "{told}");
+    assert!(
+        told.ends_with("where the baseline has 11.50 /s to 13.00 /s"),
+        "{told}"
+    );
     let alike = gate(&there, &rates("n", [12.9, 11.6, 12.0, 12.5, 12.2]));
     assert!(alike.standing() < Standing::Undecided, "{}", text(&alike));
     let passes = |id, of: [bool; 5]| {

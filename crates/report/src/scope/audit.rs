@@ -87,7 +87,7 @@ struct CameIn<'a> {
     /// The functions that were carried out there because somebody had asked for them: timers, work,
     /// functions for this CPU.
     did: &'a [String],
-    /// The sender; null if no other CPU sent it.
+    /// The sender; null if no other CPU sent it, or if it was sent before the sample was watched.
     sender: Option<Sent<'a>>,
     /// The number of times.
     times: usize,

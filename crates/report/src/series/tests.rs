@@ -256,6 +256,17 @@ fn a_step_that_a_release_does_not_support_is_missing() {
     assert_has(&news.missing[0], &["irq, stress: there is no /dev/hpet"]);
 }
 
+/// A program that crashed has measured less than was asked for.
+#[test]
+fn a_step_that_was_cut_short_is_missing() {
+    let mut runs = runs();
+    runs[11].recordings[0].interrupted = true;
+    let found = until(&runs, 4);
+    let news = News::of(&found, &Told::default(), &Rule::default());
+    assert_eq!(standing(&found, &news), Standing::Missing, "{news:?}");
+    assert_has(&news.missing[0], &["interrupted after "]);
+}
+
 #[test]
 fn a_line_without_a_figure_is_missing() {
     let mut runs = runs();

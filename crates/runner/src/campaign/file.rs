@@ -137,6 +137,11 @@ impl Reader<'_> {
         for (place, kernel) in kernels.chain(subjects) {
             is_kernel(kernel).map_err(|error| self.at(place, &unknown_kernel(kernel, &error)))?;
         }
+        if !file.boot.is_empty() && file.kernels.is_empty() && !file.subjects.is_empty() {
+            let what = "`boot` is for `kernels`, of which there are none: write it into each \
+                        [[subject]]";
+            return Err(wrong(self.path, what));
+        }
         for cpus in &file.cpus {
             let found = cpus.get_ref();
             if !(1..=CPUS_MAX).contains(found) {
@@ -570,6 +575,11 @@ mod tests {
             subjects[0].words,
             ["--kernel", "debian-6.12-rt", "--boot", "threadirqs"]
         );
+        // Nobody would get it.
+        let boot = "boot = [\"preempt=full\"]";
+        let lost = parsed(&format!("suites = [\"demo\"]\n{boot}\n{subject}"));
+        let lost = lost.unwrap_err().to_string();
+        assert!(lost.contains("`boot` is for `kernels`"), "{lost}");
         let twice = parsed(&format!("suites = [\"demo\"]\n{subject}{subject}"));
         assert!(
             twice

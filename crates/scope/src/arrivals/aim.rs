@@ -163,9 +163,10 @@ impl<'a> Aimer<'a> {
         let walk = Walker::new(&library).window(&words);
         let left = walk.switches.first().map_or(0, |switch| switch.at);
         let taken = walk.clocks.last().map_or(0, |clock| clock.at);
-        let due = taken.saturating_sub(clock.instructions(last.value));
+        // Of a long wait the trace keeps the end only, and the thread was asleep before it.
+        let due = taken.checked_sub(clock.instructions(last.value));
         // Arming two timers takes longer: the thread must be asleep when it is due.
-        if due <= left {
+        if due.is_some_and(|due| due <= left) {
             return Err(ScopeError::Unmarked(1));
         }
         let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
@@ -180,8 +181,8 @@ impl<'a> Aimer<'a> {
         Ok(Reached {
             after,
             into: into.map(|into| clock.time(into)),
-            shift: clock.time(left) - clock.time(place.arming),
-            asleep: after - clock.time(due - left),
+            shift: due.map_or(Nanos::ZERO, |_| clock.time(left) - clock.time(place.arming)),
+            asleep: due.map_or(Nanos::ZERO, |due| after - clock.time(due - left)),
             late: last.value,
             ran,
             back,

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::attribution::MOST;
 use super::attribution::{Attribution, end_of};
+use super::attribution::{GRAIN, MOST};
 use super::part::{Cause, Part, PathStage};
 use crate::names::CodeKind;
 use crate::walk::{Number, Task};
@@ -75,7 +75,9 @@ impl Attribution<'_> {
     pub(super) fn parts(&self) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let watched = self.walk.spans.first().map_or(self.end, |span| span.from);
-        if self.slept || watched > self.begin {
+        // Of a long wait the trace keeps the end only: its first span begins with the trace.
+        let unwatched = self.at(self.begin.max(watched)) > GRAIN;
+        if self.slept || watched > self.begin || unwatched {
             pieces.push(Piece {
                 stage: PathStage::Interrupt,
                 cause: if self.slept {

@@ -243,6 +243,25 @@ fn what_runs_before_a_timer_is_set_stands_in_the_way() {
     assert_eq!(shape(&found)[0], first, "{found:?}");
 }
 
+/// Of a wait that is longer than the trace only the end was kept.
+#[test]
+fn what_was_before_the_trace_is_not_what_came_first_in_it() {
+    let mut walk = walk(&[
+        (THIRD, FUTEX, 300),
+        (THIRD, INTERRUPT, 80),
+        (THIRD, SCHEDULE, 20),
+        (OTHER, SCHEDULE, 10),
+        (OTHER, USER, 10),
+    ]);
+    walk.clocks = readings(&[420]);
+    is_woken(&mut walk, OTHER, (300, 340));
+    let found = breakdown(&walk, SampleSpan::Lateness, 250_420).unwrap();
+    let parts = shape(&found);
+    assert_eq!(parts[0], (PathStage::Interrupt, Cause::Unseen, 250_000));
+    assert_eq!(parts.iter().map(|part| part.2).sum::<i64>(), 250_420);
+    assert_eq!(found.culprit, Some(0));
+}
+
 #[test]
 fn soft_interrupts_are_a_threads_work_on_rt() {
     let mut walk = walk(&[(ONE, USER, 10), (THIRD, SOFTIRQS, 50), (OTHER, USER, 10)]);

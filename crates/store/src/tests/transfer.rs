@@ -115,12 +115,28 @@ fn a_run_keeps_its_id_only_where_nobody_had_it() {
 #[test]
 fn what_is_damaged_is_not_copied() {
     let ((_a, from), (_b, to)) = (fresh(), fresh());
-    add_whole(&from, 1, "mine");
-    let change = "UPDATE runs SET seed = 9";
-    connection(&from).execute(change, []).unwrap();
-    let error = from.copy_into(&to, |_| Ok(())).unwrap_err();
-    assert!(matches!(error, StoreError::Part { .. }), "{error}");
-    assert!(to.list().unwrap().is_empty());
+    for seed in 1..=3 {
+        add_whole(&from, seed, "mine");
+    }
+    let damage = connection(&from);
+    damage
+        .execute("UPDATE runs SET seed = 9 WHERE number = 1", [])
+        .unwrap();
+    let change = "UPDATE recordings SET crc = crc + 1 WHERE run = 2";
+    assert!(damage.execute(change, []).unwrap() > 0);
+    drop(damage);
+    let mut damaged = Vec::new();
+    from.copy_into(&to, |one| {
+        if let Transferred::Damaged { from, .. } = one {
+            damaged.push(from);
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(damaged, ["r1", "r2"]);
+    // The rest is copied.
+    let there: Vec<u64> = to.list().unwrap().iter().map(|one| one.seed).collect();
+    assert_eq!(there, [3]);
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Gate {
         };
         let results = runner.carry_out(&jobs, side_by_side);
         progress.clear();
-        let results = results?;
+        let results = results?.stored()?;
         Ok((!results.is_interrupted()).then_some(results.runs))
     }
 }

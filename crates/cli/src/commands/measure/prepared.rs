@@ -57,17 +57,18 @@ impl Prepared<'_> {
         self.subjects.iter().map(|subject| subject.name.as_str())
     }
 
-    /// Measures each subject by each plan.
+    /// Measures each subject by each plan. It is an error if a result could not be stored.
     pub fn measure(&self, plans: &Plans) -> Result<Results> {
-        self.measure_of(plans, &|_| true)
+        Ok(self.measure_anyway(plans)?.stored()?)
     }
 
-    /// Measures each subject whose name is wanted by each plan.
-    pub fn measure_of(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Results> {
-        self.measure_or_take(plans, is_wanted, self.args.resume)
+    /// The same for a caller that shows what could not be stored, too.
+    pub fn measure_anyway(&self, plans: &Plans) -> Result<Results> {
+        self.measure_or_take(plans, &|_| true, self.args.resume)
     }
 
-    /// Like [`Self::measure_of`]; if `resume`, takes what the store holds of this very measurement.
+    /// Measures each subject whose name is wanted by each plan; if `resume`, takes what the store
+    /// holds of this very measurement.
     pub fn measure_or_take(
         &self,
         plans: &Plans,
