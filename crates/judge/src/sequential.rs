@@ -93,8 +93,8 @@ fn is_certain(answer: &Answer) -> bool {
 /// Returns true if an earlier decision stands: no sample has broken the limit since, and nothing
 /// is missing now that a pass would need.
 fn stands(before: &Answer, now: &Answer) -> bool {
-    let is_gap = matches!(now.why, Why::Gap(_));
-    !is_certain(now) && !(is_gap && before.fitness == Fitness::Fit)
+    let lacks = before.fitness == Fitness::Fit && matches!(now.why, Why::Gap(_));
+    !(is_certain(now) || lacks)
 }
 
 /// Returns true if both answer a limit for the same step: another one of the same name answers for

@@ -145,7 +145,7 @@ enum Found {
         tail: Excess,
         /// The levels: for as many samples, for ten times and for a hundred times as many.
         #[cfg_attr(test, schemars(length(min = 1)))]
-        levels: Vec<Level>,
+        levels: Vec<Exceeded>,
     },
 }
 
@@ -166,7 +166,7 @@ struct Excess {
 /// A level that is exceeded once in a number of samples.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Level {
+struct Exceeded {
     /// The number of samples.
     once_in_samples: u64,
     /// The level.
@@ -191,7 +191,7 @@ pub fn extremes_json(all: &[Extremes<'_>]) -> Value {
 
 fn told<'a>(one: &Extremes<'a>) -> OfRecording<'a> {
     let (recording, key) = (one.recording, &one.recording.key);
-    let level = |level: &ReturnLevel| Level {
+    let level = |level: &ReturnLevel| Exceeded {
         once_in_samples: level.samples,
         level_ns: level.level,
         low_ns: level.interval.0,

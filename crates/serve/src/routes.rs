@@ -221,9 +221,8 @@ pub fn cost(store: &Store, request: &Request) -> u64 {
     let named = || query.runs().unwrap_or_default();
     let is_raw = is_raw(&query);
     let (runs, factor) = match parts[..] {
-        ["runs", id] => (vec![id.to_owned()], OF_PAGE),
+        ["runs", id] | ["api", "runs", id, "stories"] => (vec![id.to_owned()], OF_PAGE),
         ["api", "runs", id] => (vec![id.to_owned()], if is_raw { OF_RAW } else { OF_PAGE }),
-        ["api", "runs", id, "stories"] => (vec![id.to_owned()], OF_PAGE),
         ["api", "show"] => (named(), if is_raw { OF_RAW } else { OF_PAGE }),
         ["show" | "compare"] | ["api", "compare"] => (named(), OF_PAGE),
         ["gate"] | ["api", "gate"] => {

@@ -44,15 +44,22 @@ impl List {
 
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
-        let (kind, rows): (fn(Vec<Named>) -> Rows<'static>, Vec<Named>) = match self.what {
-            What::Probes => (Rows::Probes, probes()),
-            What::Loads => (Rows::Loads, load_rows()?),
-            What::Suites => (Rows::Suites, suite_rows()?),
-            What::Kernels => (Rows::Kernels, kernels()?),
-            What::Checks => (Rows::Checks, checks()),
+        let rows = match self.what {
+            What::Probes => probes(),
+            What::Loads => load_rows()?,
+            What::Suites => suite_rows()?,
+            What::Kernels => kernels()?,
+            What::Checks => checks(),
         };
         if self.json {
-            output::print_json(&kind(rows).json())?;
+            let rows = match self.what {
+                What::Probes => Rows::Probes(rows),
+                What::Loads => Rows::Loads(rows),
+                What::Suites => Rows::Suites(rows),
+                What::Kernels => Rows::Kernels(rows),
+                What::Checks => Rows::Checks(rows),
+            };
+            output::print_json(&rows.json())?;
         } else {
             let rows: Vec<_> = rows.into_iter().map(cells).collect();
             output::print(&output::columns(&rows, output::text_width()))?;

@@ -98,7 +98,7 @@ struct Tried<'a> {
     )]
     outcome: Option<&'static str>,
     /// Each figure of each measurement.
-    figures: Vec<Figure<'a>>,
+    figures: Vec<OfRow<'a>>,
     /// The sample that stands for what changes most, explained with the option and in the base.
     why: Option<Reason<'a>>,
 }
@@ -123,7 +123,7 @@ struct Advised<'a> {
 /// One figure of one measurement.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Figure<'a> {
+struct OfRow<'a> {
     #[serde(flatten)]
     names: Names<'a>,
     /// The figure; `arrival` is the latest of every arrival, as it is foretold, and `reached` the
@@ -205,8 +205,8 @@ fn tried<'a>(ablation: &Ablation, one: &'a Trial) -> Tried<'a> {
     }
 }
 
-fn figure<'a>(ablation: &Ablation, trial: &Trial, one: &'a Row) -> Figure<'a> {
-    Figure {
+fn figure<'a>(ablation: &Ablation, trial: &Trial, one: &'a Row) -> OfRow<'a> {
+    OfRow {
         names: Names::from(&one.row),
         figure: one.figure.name(),
         base_ns: one.base.0,

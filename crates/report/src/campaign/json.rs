@@ -56,7 +56,7 @@ struct Setting<'a> {
     /// The subjects by their figures, the lowest first; a subject that lacks one is not ranked.
     ranking: Vec<Rank>,
     /// Each figure of each measurement.
-    figures: Vec<Figure<'a>>,
+    figures: Vec<OfRow<'a>>,
     /// The verdict; null if there are no limits.
     verdict: Option<Verdict<'a>>,
 }
@@ -102,7 +102,7 @@ struct Rank {
 /// One figure of one measurement, subject by subject.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Figure<'a> {
+struct OfRow<'a> {
     #[serde(flatten)]
     names: Names<'a>,
     /// The figure. `arrival` is the latest of every arrival, as it is foretold; `reached` is the
@@ -307,13 +307,13 @@ fn subject(one: &super::Subject) -> Subject<'_> {
     }
 }
 
-fn figure(row: &super::Row) -> Figure<'_> {
+fn figure(row: &super::Row) -> OfRow<'_> {
     let subjects = row.values.iter().zip(0..).map(|(runs, subject)| OfSubject {
         ns: row.value(subject).map(|value| value.0),
         times_lowest: row.times(subject),
         runs: runs.iter().map(of_run).collect(),
     });
-    Figure {
+    OfRow {
         names: Names::from(&row.row),
         figure: row.figure.name(),
         subjects: subjects.collect(),

@@ -387,8 +387,8 @@ pub(crate) fn longer_functions(why: &Why) -> Vec<Longer<'_>> {
     let all = scope::compare::differences(own, other).into_iter();
     let all = all.map(|(function, here, there)| Longer {
         function,
-        here,
         there,
+        here,
     });
     let mut longer: Vec<_> = all.filter(|one| one.here > one.there).collect();
     let further = longer.split_off(FUNCTIONS.min(longer.len()));

@@ -46,7 +46,7 @@ struct LineOf<'a> {
     /// The releases that could not be had, with the reasons.
     left_out: Vec<String>,
     /// The releases, the oldest first.
-    releases: Vec<Version<'a>>,
+    releases: Vec<OfRelease<'a>>,
     /// Each figure of each measurement.
     figures: Vec<Figure<'a>>,
 }
@@ -54,7 +54,7 @@ struct LineOf<'a> {
 /// One release of a line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Version<'a> {
+struct OfRelease<'a> {
     /// The subject's name.
     subject: &'a str,
     /// The version, as short as tells it from the others of its line.
@@ -199,8 +199,8 @@ fn line_of(line: &Line) -> LineOf<'_> {
     }
 }
 
-fn release(one: &Release) -> Version<'_> {
-    Version {
+fn release(one: &Release) -> OfRelease<'_> {
+    OfRelease {
         subject: &one.subject,
         version: &one.version,
         gaps: &one.gaps,
