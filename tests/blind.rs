@@ -151,10 +151,13 @@ impl Trial {
         self.said.verdict == "worse"
     }
 
-    /// Returns true if one of the right functions is among those blamed.
+    /// Returns true if one of the right functions is among those blamed. A compiler's suffix, such as
+    /// `.constprop.0`, is not part of a name.
     fn is_right(&self) -> bool {
         let right = &self.edit.functions;
-        self.said.blamed.iter().any(|one| right.contains(one))
+        let name = |one: &String| one.split('.').next().unwrap_or_default().to_owned();
+        let mut blamed = self.said.blamed.iter().map(name);
+        blamed.any(|one| right.contains(&one))
     }
 
     fn outcome(&self) -> &'static str {
