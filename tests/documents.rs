@@ -406,3 +406,21 @@ fn each_file_of_tests_is_run() {
         }
     }
 }
+
+/// The table of the blind trial in JUDGE is that of the verdicts that the repository keeps.
+#[test]
+fn the_blind_trial_is_told_as_its_verdicts_are() {
+    let words = ["--planted", "20", "--harmless", "20", "--results"];
+    let mut trial = Command::new(env!("CARGO_BIN_EXE_blind"));
+    let kept = root().join("tests/blind/seed-1.jsonl");
+    let shown = trial.args(words).arg(&kept).arg("--show").output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    let told = fs::read_to_string(root().join("docs/JUDGE.md")).unwrap();
+    let begin = shown.find("| instructions |").expect("a table by size");
+    let end = shown.find("\n| figure,").expect("a table of figures");
+    assert!(
+        told.contains(shown[begin..end].trim()),
+        "{}",
+        &shown[begin..end]
+    );
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Differences of a measurement that are no figures: samples, seed by seed, and findings.
 
+use std::cmp::Ordering;
+
 use punctual_judge::Difference;
 use punctual_model::probe::FindingView;
 use punctual_model::{Finding, Recording, Run};
@@ -45,6 +47,24 @@ pub(super) fn differences(
     (differences, told)
 }
 
+/// A finding of one run.
+struct Told {
+    seed: u64,
+    /// Its value, if it is a number.
+    number: Option<f64>,
+    text: String,
+}
+
+impl Told {
+    fn of(finding: &FindingView, (run, recording): &(&Run, &Recording)) -> Self {
+        Self {
+            seed: run.seed,
+            number: recording.findings.get(finding.key).and_then(number),
+            text: views::told(finding, &recording.findings).text,
+        }
+    }
+}
+
 /// Returns the difference between findings that vary from run to run: numbers that do not overlap,
 /// or words that differ with one seed.
 fn apart(
@@ -52,49 +72,39 @@ fn apart(
     there: &[(&Run, &Recording)],
     here: &[(&Run, &Recording)],
 ) -> Option<String> {
-    let told = |(run, recording): &(&Run, &Recording)| {
-        let number = recording.findings.get(finding.key).and_then(number);
-        (
-            run.seed,
-            number,
-            views::told(finding, &recording.findings).text,
-        )
-    };
-    let [there, here] = [there, here].map(|found| found.iter().map(told).collect::<Vec<_>>());
-    let varies = |found: &[(u64, Option<f64>, String)]| found.iter().any(|one| one.2 != found[0].2);
+    let [there, here] = [there, here]
+        .map(|found| -> Vec<Told> { found.iter().map(|one| Told::of(finding, one)).collect() });
+    let varies = |found: &[Told]| found.iter().any(|one| one.text != found[0].text);
     if !varies(&there) && !varies(&here) {
         return None;
     }
-    let numbers = |found: &[(u64, Option<f64>, String)]| -> Option<Vec<f64>> {
-        found.iter().map(|one| one.1).collect()
-    };
-    if let (Some(before), Some(after)) = (numbers(&there), numbers(&here)) {
-        let ends = |of: &[f64]| {
-            let least = of.iter().copied().fold(f64::INFINITY, f64::min);
-            (least, of.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-        };
-        let ((low, high), (least, most)) = (ends(&before), ends(&after));
-        let text = |found: &[(u64, Option<f64>, String)], wanted: f64| {
-            let mut found = found.iter();
-            let one = found.find(|one| one.1 == Some(wanted));
-            one.map_or_else(String::new, |one| one.2.clone())
-        };
-        return (least > high || most < low).then(|| {
-            format!(
-                "{} to {}, where the baseline has {} to {}",
-                text(&here, least),
-                text(&here, most),
-                text(&there, low),
-                text(&there, high)
-            )
+    if let (Some((low, high)), Some((least, most))) = (ends(&there), ends(&here)) {
+        let is_apart = least.number > high.number || most.number < low.number;
+        return is_apart.then(|| {
+            let [least, most, low, high] = [least, most, low, high].map(|one| &one.text);
+            format!("{least} to {most}, where the baseline has {low} to {high}")
         });
     }
-    here.iter().find_map(|(seed, _, here)| {
-        let (_, _, there) = there.iter().find(|one| one.0 == *seed && one.2 != *here)?;
+    here.iter().find_map(|own| {
+        let is_other = |one: &&Told| one.seed == own.seed && one.text != own.text;
+        let other = there.iter().find(is_other)?;
         Some(format!(
-            "{here} with seed {seed}, where the baseline has {there}"
+            "{} with seed {}, where the baseline has {}",
+            own.text, own.seed, other.text
         ))
     })
+}
+
+/// The least and the greatest of some findings, if all of them are numbers.
+fn ends(found: &[Told]) -> Option<(&Told, &Told)> {
+    let by_number = |one: &&Told, other: &&Told| one.number.partial_cmp(&other.number);
+    let by_number = |one: &&Told, other: &&Told| by_number(one, other).unwrap_or(Ordering::Equal);
+    let is_of_numbers = found.iter().all(|one| one.number.is_some());
+    let both = (
+        found.iter().min_by(by_number)?,
+        found.iter().max_by(by_number)?,
+    );
+    is_of_numbers.then_some(both)
 }
 
 /// Returns a finding as a number, in its own unit.
