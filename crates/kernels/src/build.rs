@@ -517,7 +517,8 @@ impl Site {
     fn begin(&self, tree: &SourceTree, progress: &mut dyn FnMut(&str)) -> Result<(), BuildError> {
         let stamp = self.out.with_file_name("begun");
         let config = self.out.join(".config");
-        if self.out.join("vmlinux").exists() && fresh::may_be_stale(&tree.path, &stamp)? {
+        let has_objects = stamp.exists() || self.out.join("vmlinux").exists();
+        if has_objects && fresh::may_be_stale(&tree.path, &stamp)? {
             progress(&format!(
                 "{}: source came with an older time than the last build: all of it is compiled",
                 self.name

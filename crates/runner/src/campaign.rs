@@ -172,8 +172,10 @@ pub struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    /// Makes all subjects ready: `build` does for a setting what [`Builder::build`](crate::systems::Builder::build) does for a
+    /// Makes all subjects ready: `build` does for a setting what [`Builder::build`] does for a
     /// suite.
+    ///
+    /// [`Builder::build`]: crate::systems::Builder::build
     pub fn new(
         campaign: &'a Campaign,
         build: &mut dyn FnMut(&Setting) -> Result<Vec<PreparedSystem>, Error>,

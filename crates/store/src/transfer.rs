@@ -134,7 +134,10 @@ impl Store {
             return Ok(Some(Transferred::Known { from, to }));
         }
         // Each of its parts is read, and checked.
-        self.load(&from)?;
+        match self.load(&from) {
+            Err(StoreError::Unknown { .. }) => return Ok(None),
+            read => drop(read?),
+        }
         let (is_new, there) = to.transact(Kind::Write, |there| {
             self.transact(Kind::Read, |here| Ok(insert(here, number, &row, there)))
                 .map_err(Fault::from)?

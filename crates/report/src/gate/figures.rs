@@ -24,8 +24,10 @@ pub enum Of {
     Sampled,
     /// Of every arrival.
     Arrivals,
-    /// Of the latest arrival: foretold, or reached by an aimed sample.
+    /// Of the latest arrivals, as they are foretold.
     Latest,
+    /// Of the latest aimed sample.
+    Reached,
     /// Of a function: the longest that it ran within one stretch that keeps threads waiting.
     Function,
 }
@@ -35,9 +37,14 @@ impl Of {
     pub fn name(self) -> &'static str {
         match self {
             Self::Samples | Self::Sampled => "samples",
-            Self::Arrivals | Self::Latest => "arrivals",
+            Self::Arrivals | Self::Latest | Self::Reached => "arrivals",
             Self::Function => "function",
         }
+    }
+
+    /// Returns true if it is foretold, which errs by more than chance.
+    fn is_foretold(self) -> bool {
+        matches!(self, Self::Arrivals | Self::Latest)
     }
 
     /// Returns true if it shows that something got worse, and never that nothing did.
@@ -158,8 +165,6 @@ pub(super) struct Drawn {
     blame: Option<String>,
     /// The baseline's greatest quantile of all arrivals that this tail of samples is a draw of.
     latest: Option<Nanos>,
-    /// True if it is foretold, which errs by more than chance.
-    is_foretold: bool,
 }
 
 impl Drawn {
@@ -186,15 +191,6 @@ impl Drawn {
             pair,
             blame: None,
             latest: None,
-            is_foretold: false,
-        }
-    }
-
-    /// A figure that is foretold.
-    pub(super) fn foretold(self) -> Self {
-        Self {
-            is_foretold: true,
-            ..self
         }
     }
 
@@ -341,8 +337,8 @@ fn add_watched(
     first.leads = true;
     first.share = watched::TAIL;
     for one in &mut figures {
-        if one.of == Of::Latest {
-            one.blame = watched::to_blame(&after, one.name == "reached");
+        if matches!(one.of, Of::Latest | Of::Reached) {
+            one.blame = watched::to_blame(&after, one.of == Of::Reached);
         }
     }
     for one in &mut *all {
@@ -378,7 +374,7 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
     let median = drawn.iter().find(|one| one.name == "median");
     let median = median.map(|one| one.middles()[0]);
     let one = |(drawn, compared): (&Drawn, &Comparison)| {
-        let compared = if drawn.is_foretold {
+        let compared = if drawn.of.is_foretold() {
             &as_far_as_foretold(*compared, &drawn.pair)
         } else {
             compared
@@ -432,7 +428,8 @@ fn blamed(mut all: Vec<Judged>) -> Vec<Judged> {
     let functions = all.iter().filter(|one| one.of == Of::Function);
     let most = functions.max_by_key(|one| one.here - one.there);
     if let Some(name) = most.map(|one| one.name.clone()) {
-        let of_arrivals = |one: &&mut Judged| matches!(one.of, Of::Arrivals | Of::Latest);
+        let of_arrivals =
+            |one: &&mut Judged| matches!(one.of, Of::Arrivals | Of::Latest | Of::Reached);
         let worse = all.iter_mut().filter(of_arrivals);
         for one in worse.filter(|one| one.standing == Standing::Worse) {
             one.blame = Some(name.clone());

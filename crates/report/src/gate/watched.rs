@@ -14,8 +14,6 @@ use super::figures::{Drawn, Of};
 pub(super) const TAIL: f64 = 0.9999;
 /// One arrival of 100 is later. From here on, samples are few of many arrivals.
 const RARE: f64 = 0.99;
-/// The name of the latest aimed sample, which is no forecast.
-const REACHED: &str = "reached";
 
 /// Each run's arrivals, by its seed.
 type Known<'a> = Vec<(u64, &'a Arrivals)>;
@@ -66,9 +64,7 @@ pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Dr
         let Some((there, here)) = values(there).zip(values(here)) else {
             return;
         };
-        let drawn = Drawn::new(name.to_owned(), of, there, here);
-        let is_foretold = matches!(of, Of::Arrivals | Of::Latest) && name != REACHED;
-        all.push(if is_foretold { drawn.foretold() } else { drawn });
+        all.push(Drawn::new(name.to_owned(), of, there, here));
     };
     add("p99.99", Of::Arrivals, &|one| quantile(one, TAIL));
     add("arrival p99", Of::Latest, &|one| quantile(one, RARE));
@@ -76,7 +72,7 @@ pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Dr
     // The latest of more aims is later.
     let aims: BTreeSet<usize> = there.iter().chain(here).map(|(_, one)| one.aims).collect();
     if aims.len() == 1 {
-        add(REACHED, Of::Latest, &|one| one.reached);
+        add("reached", Of::Reached, &|one| one.reached);
     }
     for name in long(there.iter().chain(here).map(|(_, one)| *one), floor) {
         add(name, Of::Function, &|one| {
