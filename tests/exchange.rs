@@ -288,7 +288,15 @@ fn a_damaged_file_is_refused_and_nothing_of_it_is_stored() {
     let other = Scratch::new();
     let refused = |name: &str, bytes: &[u8], expected: &str| {
         let path = scratch.file(name, bytes);
-        for command in [&["import", &path][..], &["verify", "--quiet", &path]] {
+        let gate = [
+            "gate",
+            &suite,
+            "--kernel",
+            "debian-6.12-rt",
+            "--baseline",
+            &path,
+        ];
+        for command in [&["import", &path][..], &["verify", "--quiet", &path], &gate] {
             let ended = other.run(command);
             assert_eq!(ended.status, Some(1), "{}", ended.stderr);
             assert_has(&ended.stderr, &[&path, expected]);

@@ -142,14 +142,17 @@ fn a_full_disk_is_said_and_what_was_measured_is_shown() {
         .replace("stress", "idle");
     let suite = &scratch.suite("long", &["rt"], &suite);
     // The store may grow to 256 KiB, in which the first step fits and the second does not.
-    let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" run \"$1\" --json";
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", script])
-        .arg(programs().join("punctual"))
-        .arg(suite);
-    scratch.prepare(&mut command);
-    let ended = Ended::of(&mut command);
+    let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" \"$@\"";
+    let with_little_room = |scratch: &Scratch, words: &[&str]| {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .arg(programs().join("punctual"))
+            .args(words);
+        scratch.prepare(&mut command);
+        Ended::of(&mut command)
+    };
+    let ended = with_little_room(&scratch, &["run", suite, "--json"]);
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
     assert_has(&ended.stderr, &["disk is full"]);
     let shown = &runs(&ended.stdout)[0];
@@ -158,6 +161,21 @@ fn a_full_disk_is_said_and_what_was_measured_is_shown() {
     let stored = &runs(&scratch.run(&["show", "r1", "--json"]).stdout)[0];
     assert_eq!(stored["recordings"][0], shown["recordings"][0]);
     assert_eq!(stored["state"], "interrupted");
+    // No verdict rests on what nobody can look up.
+    let other = Scratch::new();
+    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 s\"\n";
+    let limits = other.file("limits.toml", limit);
+    let judge = [
+        "judge", suite, "--limits", &limits, "--seeds", "1", "--quiet",
+    ];
+    let ended = with_little_room(&other, &judge);
+    assert_eq!(
+        (ended.status, &*ended.stdout),
+        (Some(1), ""),
+        "{}",
+        ended.stderr
+    );
+    assert_has(&ended.stderr, &["disk is full"]);
 }
 
 /// Starts a long run, and waits until its second step is under way.
