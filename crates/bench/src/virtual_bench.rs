@@ -407,6 +407,10 @@ impl Session<'_> {
 
     fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, Error> {
         let qemu = &self.bench.qemu;
+        check_image(
+            &self.machine.kernel.image,
+            &self.machine.kernel.image_sha256,
+        )?;
         let mut arguments = self.machine.arguments(memory);
         let mut environment = None;
         if let (Some(plugin), false) = (&self.bench.plugin, memory == Memory::Kept) {
@@ -442,6 +446,16 @@ impl Session<'_> {
         self.went_on = watch.went_on;
         result
     }
+}
+
+/// Checks that an image is still the one that was looked up: another command may have put another
+/// build in its place.
+fn check_image(image: &Path, sha256: &str) -> Result<(), Error> {
+    let found = checksum::of_file(image).map_err(Error::at(image))?;
+    if found == sha256 {
+        return Ok(());
+    }
+    Err(Error::Replaced(image.to_owned()))
 }
 
 /// Lets a booted guest go on to its plan.

@@ -520,7 +520,7 @@ impl Site {
         let has_objects = stamp.exists() || self.out.join("vmlinux").exists();
         if has_objects && fresh::may_be_stale(&tree.path, &stamp)? {
             progress(&format!(
-                "{}: source came with an older time than the last build: all of it is compiled",
+                "{}: what was built there may not be of this source: all of it is compiled",
                 self.name
             ));
             let text = self.worker.read(&config)?;

@@ -7,7 +7,10 @@ mod refusal;
 mod text;
 mod verdicts;
 
+use std::collections::BTreeMap;
+
 use punctual_judge::{Comparison as Judged, Rule, independent};
+use punctual_model::RecordingKey;
 use punctual_model::probe::{FindingView, Shape};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
@@ -53,6 +56,7 @@ impl Comparable {
                 run.subject.name = format!("{} {}", run.subject.name, run.id);
             }
         }
+        number_by_plan(&mut runs);
         Ok(Self(runs))
     }
 
@@ -88,6 +92,38 @@ impl Comparable {
     /// The runs.
     pub fn runs(&self) -> &[Run] {
         &self.0
+    }
+}
+
+/// Numbers recordings of one name by the step that made them.
+/// A run numbers those that it has: if the first of two steps of one name recorded nothing there,
+/// what the second recorded would stand beside the first of another run.
+fn number_by_plan(runs: &mut [Run]) {
+    let name = |key: &RecordingKey| {
+        let key = key.clone();
+        (key.probe, key.load, key.variant)
+    };
+    // The most that a step recorded under a name, in any of the runs.
+    let mut most: BTreeMap<_, BTreeMap<u32, u32>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| !run.is_imported()) {
+        let mut own: BTreeMap<_, u32> = BTreeMap::new();
+        for recording in &run.recordings {
+            let (name, step) = (name(&recording.key), recording.key.step);
+            let count = own.entry((name.clone(), step)).or_default();
+            *count += 1;
+            let most = most.entry(name).or_default().entry(step).or_default();
+            *most = (*most).max(*count);
+        }
+    }
+    for run in runs.iter_mut().filter(|run| !run.is_imported()) {
+        let mut own: BTreeMap<_, u32> = BTreeMap::new();
+        for recording in &mut run.recordings {
+            let (name, step) = (name(&recording.key), recording.key.step);
+            let before: u32 = most[&name].range(..step).map(|(_, count)| count).sum();
+            let within = own.entry((name, step)).or_default();
+            *within += 1;
+            recording.key.repetition = before + *within;
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::compare::{Refusal, of_two};
 use crate::matrix::{Column, Measurement, rows_of};
 use crate::scope::Story;
 
-pub use figures::{Judged, Of};
+pub use figures::{Judged, Of, Within};
 pub use gaps::{Gap, gaps};
 pub use json::gate_json;
 pub(crate) use page::why_page;

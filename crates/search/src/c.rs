@@ -561,6 +561,7 @@ mod tests {
     fn asked(root: bool) -> Asked {
         Asked {
             kernel: String::new(),
+            image_sha256: String::new(),
             boot: String::new(),
             seed: 1,
             root,

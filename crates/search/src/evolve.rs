@@ -442,6 +442,7 @@ mod tests {
     fn asked(root: bool) -> Asked {
         Asked {
             kernel: String::new(),
+            image_sha256: String::new(),
             boot: String::new(),
             seed: 3,
             root,

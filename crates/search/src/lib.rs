@@ -106,6 +106,10 @@ const SCALED: usize = 8;
 pub struct Asked {
     /// The kernel's id.
     pub kernel: String,
+    /// The SHA-256 of its image: a build that took the place of another has the same id. Empty
+    /// where nothing runs.
+    #[serde(default)]
+    pub image_sha256: String,
     /// Additional boot arguments.
     pub boot: String,
     /// The seed of all random choices.
@@ -195,6 +199,9 @@ impl Search {
         };
         if own.kernel != its.kernel {
             return differ("kernel", &own.kernel, &its.kernel);
+        }
+        if own.image_sha256 != its.image_sha256 {
+            return Err(format!("its kernel \"{}\" is of another build", its.kernel));
         }
         if own.boot.trim() != its.boot.trim() {
             return differ("--boot", &own.boot, &its.boot);
@@ -328,6 +335,7 @@ mod tests {
     fn asked(seed: u64) -> Asked {
         Asked {
             kernel: "k".into(),
+            image_sha256: "1f".into(),
             boot: String::new(),
             seed,
             root: false,
@@ -415,6 +423,7 @@ mod tests {
         assert!(other.corpus.entries().iter().any(|entry| entry.is_scaled));
         for change in [
             |asked: &mut Asked| asked.kernel = "k-rt".into(),
+            |asked: &mut Asked| asked.image_sha256 = "2e".into(),
             |asked: &mut Asked| asked.boot = "preempt=full".into(),
             |asked: &mut Asked| asked.root = true,
             |asked: &mut Asked| asked.grammar = "[[call]]".into(),

@@ -48,6 +48,12 @@ pub enum Error {
         /// The error.
         error: io::Error,
     },
+    /// A kernel's image is no longer the one that was looked up.
+    #[error(
+        "{}: the kernel was replaced while this command ran: start the command again",
+        .0.display()
+    )]
+    Replaced(PathBuf),
     /// QEMU ended before the guest ran.
     #[error("QEMU does not start this machine ({status}): {said}")]
     NotStarted {

@@ -167,8 +167,13 @@ impl Search {
         if self.c {
             return self.print_c(&grammar);
         }
+        let (repeater, machine) = self.machine()?;
         let directory = self.directory();
         if self.program.is_empty() && self.stressors.is_none() {
+            found
+                .asked
+                .image_sha256
+                .clone_from(&machine.kernel.image_sha256);
             found = begun(&directory, found)?;
             self.take_over(&mut found)?;
         }
@@ -177,7 +182,6 @@ impl Search {
             self.store.open_or_make()?;
         }
         let cancel = interrupt::flag()?;
-        let (repeater, machine) = self.machine()?;
         let result = Observer::new(&repeater, &machine, cancel)
             .and_then(|observer| Guests::new(observer, self.how(&found.asked), cancel));
         let guests = match result {
@@ -222,6 +226,7 @@ impl Search {
         let grammar = self.grammar.as_ref().map(read).transpose()?;
         Ok(Asked {
             kernel: self.kernel.clone(),
+            image_sha256: String::new(),
             boot: self.boot.clone(),
             seed: self.seed,
             root: self.root,
@@ -552,8 +557,8 @@ fn begun(directory: &Path, new: Found) -> Result<Found> {
         None => Ok(new),
         Some(found) if found.asked == new.asked => Ok(found),
         Some(_) => Err(UsageError(format!(
-            "{} has another search, with another kernel, seed, user, --each or grammar: name \
-             another directory (--into), or remove it",
+            "{} has another search, with another kernel or build of it, seed, user, --each or \
+             grammar: name another directory (--into), or remove it",
             directory.display()
         ))
         .into()),

@@ -64,6 +64,32 @@ fn equal_digests_are_told_from_different_ones_and_from_other_seeds() {
 }
 
 #[test]
+fn the_second_of_two_steps_of_one_name_never_stands_beside_the_first() {
+    let twice = |name: &str| {
+        let mut run = fixtures::run(name, 1);
+        let mut second = run.recordings[0].clone();
+        let last = run.recordings.iter().map(|one| one.key.step).max().unwrap();
+        (second.key.step, second.key.repetition) = (last + 1, 2);
+        run.recordings.push(second);
+        run
+    };
+    let (none, mut rt) = (twice("none"), twice("rt"));
+    // The first recorded nothing there, so that the run numbers the second as its first.
+    rt.recordings.remove(0);
+    rt.recordings.last_mut().unwrap().key.repetition = 1;
+    let rows = compare(&Comparable::new(vec![none, rt]).unwrap()).sections;
+    let of_name = rows.iter().filter(|one| one.row.probe == rows[0].row.probe);
+    let found: Vec<(u32, bool)> = of_name
+        .filter(|one| one.row.load == rows[0].row.load && one.row.variant == rows[0].row.variant)
+        .map(|one| {
+            let is_there = matches!(one.cells[1].first(), Some(Cell::Time { .. }));
+            (one.row.repetition, is_there)
+        })
+        .collect();
+    assert_eq!(found, [(1, false), (2, true)]);
+}
+
+#[test]
 fn nothing_is_not_equal_to_nothing() {
     let mut runs = vec![fixtures::run("none", 1), fixtures::run("rt", 1)];
     for run in &mut runs {

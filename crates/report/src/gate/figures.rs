@@ -78,10 +78,28 @@ pub struct Judged {
     pub compared: Comparison,
     /// The function to blame for an arrival: the one that keeps the latest arrival here waiting.
     pub blame: Option<String>,
-    /// The arrivals of the baseline that this tail of samples is a draw of, if it is higher here and
-    /// in no run above them: then each of these samples was as possible before, and the draw may be
-    /// all that differs.
-    pub within: Option<Nanos>,
+    /// How late the baseline shows that this tail of samples may be, if it is higher here and in no
+    /// run later than that: then the draw may be all that differs.
+    pub within: Option<Within>,
+}
+
+/// How late a tail of samples may be by what the baseline shows, and by what it shows that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// By its arrivals, of which samples are a draw.
+    Arrivals(Nanos),
+    /// Without arrivals, by an interruption that met another sample of the same step there, such as
+    /// a tick: it may meet this one.
+    Interrupted(Nanos),
+}
+
+impl Within {
+    /// The latest that may be.
+    pub fn latest(self) -> Nanos {
+        match self {
+            Self::Arrivals(latest) | Self::Interrupted(latest) => latest,
+        }
+    }
 }
 
 impl Judged {
@@ -163,8 +181,8 @@ pub(super) struct Drawn {
     here: Vec<(u64, Nanos)>,
     pair: Pair,
     blame: Option<String>,
-    /// The baseline's greatest quantile of all arrivals that this tail of samples is a draw of.
-    latest: Option<Nanos>,
+    /// How late the baseline shows that this tail of samples may be.
+    latest: Option<Within>,
 }
 
 impl Drawn {
@@ -278,6 +296,7 @@ fn drawn(
     if let Some((run, gap)) = here.iter().chain(&there).find_map(watched::gap) {
         return Err(format!("{run}: not every arrival is known: {gap}"));
     }
+    let column = other;
     let [own, other] = [&here, &there].map(|found| stats(found));
     let identical = is_identical(&here, &there);
     let runs: Vec<String> = here
@@ -307,6 +326,12 @@ fn drawn(
         });
     }
     add_watched(&mut all, &there, &here, terms);
+    if row.is_idle() && watched::known(&there).is_none() {
+        let latest = interrupted(row, column, &there).map(Within::Interrupted);
+        for one in all.iter_mut().filter(|one| one.leads && one.share == 1.0) {
+            one.latest = latest;
+        }
+    }
     for one in &mut all {
         one.pair.runs.clone_from(&runs);
         // Equal samples say nothing of arrivals between them.
@@ -342,7 +367,7 @@ fn add_watched(
         }
     }
     for one in &mut *all {
-        one.latest = watched::latest(&before, one.share);
+        one.latest = watched::latest(&before, one.share).map(Within::Arrivals);
     }
     // A forecast is no ground to pass anything.
     if before.iter().chain(&after).any(|(_, one)| one.is_forecast) {
@@ -360,6 +385,29 @@ fn add_watched(
     all.extend(figures);
     // What counts always stands before what only alarms.
     all.sort_by_key(|one| one.of.only_alarms());
+}
+
+/// The latest that a sample of an idle guest may be if what interrupted any other sample of its step
+/// meets it: the median, and the most that a sample of this step was above its own median.
+/// Samples of an idle guest differ by little else than by the interrupts that meet them, and which
+/// sample a tick meets is a matter of the kernel's layout, too.
+fn interrupted(
+    row: &Measurement,
+    baseline: &Column<'_>,
+    there: &[(&Run, &Recording)],
+) -> Option<Nanos> {
+    let step = there.first()?.1.key.step;
+    let of = |run, recording| Stats::of(&[Measured { run, recording }]);
+    let median = there.iter().filter_map(|(run, one)| of(run, one).median());
+    let median = median.max()?;
+    let runs = baseline.runs.iter().filter(|run| run.clock().is_some());
+    let all = runs.flat_map(|run| run.recordings.iter().map(move |one| (*run, one)));
+    let own = all.filter(|(_, one)| (one.key.step, &one.key.probe) == (step, &row.probe));
+    let above = own.filter_map(|(run, one)| {
+        let stats = of(run, one);
+        Some(stats.worst()? - stats.median()?)
+    });
+    Some(median + above.max()?)
 }
 
 fn stats(found: &[(&Run, &Recording)]) -> Vec<(u64, Stats)> {
@@ -398,7 +446,7 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
             )
         };
         let most = drawn.here.iter().map(|(_, value)| *value).max();
-        let is_within = |latest: &Nanos| standing == Standing::Worse && most <= Some(*latest);
+        let is_within = |may: &Within| standing == Standing::Worse && most <= Some(may.latest());
         let within = drawn.latest.filter(is_within);
         let standing = within.map_or(standing, |_| Standing::Undecided);
         Judged {

@@ -178,8 +178,9 @@ struct Figure<'a> {
     counts: bool,
     /// The function that keeps the latest arrival waiting, if arrivals got worse.
     function: Option<&'a str>,
-    /// The baseline's latest arrival, if the samples' tail is higher here and not later than that:
-    /// the draw may be all that differs, so the figure is undecided.
+    /// The latest that the samples' tail may be by the baseline's arrivals, or, where these are not
+    /// known, by an interruption that met another sample of an idle step; null unless the tail is
+    /// higher here and not later than that. The draw may be all that differs, so it is undecided.
     within_ns: Option<i64>,
     /// The value of the baseline's middle run.
     before_ns: i64,
@@ -316,7 +317,7 @@ fn figure(figure: &Judged) -> Figure<'_> {
         verdict: figure.standing.name(),
         counts: figure.counts(),
         function: figure.blame.as_deref(),
-        within_ns: figure.within.map(|latest| latest.0),
+        within_ns: figure.within.map(|may| may.latest().0),
         before_ns: figure.there.0,
         after_ns: figure.here.0,
         higher_seeds: figure.higher,

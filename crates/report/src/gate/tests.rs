@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use punctual_model::arrivals::Arrivals;
 use punctual_model::record::Unsupported;
 use punctual_model::run::State;
-use punctual_model::{Finding, MachineRecord, Nanos, Recorder};
+use punctual_model::{Finding, MachineRecord, Nanos, Recorder, RecordingKey};
 use serde_json::Value;
 
 use super::*;
@@ -51,6 +51,12 @@ fn gate(there: &[Run], here: &[Run]) -> Gate {
 
 fn text(gate: &Gate) -> String {
     gate_text(gate, 80, Detail::Short)
+}
+
+/// The same in one line.
+fn flowing(gate: &Gate) -> String {
+    let text = text(gate);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn schema(value: &Value) -> Result<(), String> {
@@ -504,7 +510,7 @@ fn a_tail_of_samples_within_the_arrivals_of_the_baseline_is_no_evidence() {
         let judged = |latest: i64| gate(&with(&there), &with(&later(latest)));
         // Arrivals of the baseline took up to 16 us.
         let drawn = judged(16_000);
-        let latest = Some(Nanos(16_000));
+        let latest = Some(Within::Arrivals(Nanos(16_000)));
         assert_eq!(
             worst(&drawn),
             (Standing::Undecided, latest),
@@ -512,7 +518,7 @@ fn a_tail_of_samples_within_the_arrivals_of_the_baseline_is_no_evidence() {
             text(&drawn)
         );
         assert!(drawn.standing() < Standing::Worse, "{}", text(&drawn));
-        let told = text(&drawn).contains("within the 16.0 µs of an arrival before");
+        let told = flowing(&drawn).contains("no later than an arrival before (16.0 µs)");
         assert!(told, "{}", text(&drawn));
         schema(&gate_json(&drawn)).unwrap();
         assert!(drawn.to_decide().is_none(), "{}", text(&drawn));
@@ -525,13 +531,79 @@ fn a_tail_of_samples_within_the_arrivals_of_the_baseline_is_no_evidence() {
         assert_eq!(worst(&some), (Standing::Worse, None), "{}", text(&some));
         // One sample in 40 is no draw of the latest arrival, but of those that one in 100 exceeds.
         for (late, expected) in [
-            (5_990, (Standing::Undecided, Some(Nanos(6_000)))),
+            (
+                5_990,
+                (Standing::Undecided, Some(Within::Arrivals(Nanos(6_000)))),
+            ),
             (6_010, (Standing::Worse, None)),
         ] {
             let tail = gate(&with(&there), &with(&with_tail(40, [late; 5])));
             assert_eq!(named(&tail, "p99"), expected, "{}", text(&tail));
         }
     }
+}
+
+/// A tick that meets a sample in each run of one kernel, and in none of the other's, tells of the
+/// layout: the baseline's other samples of that step show how late that makes it.
+#[test]
+fn a_sample_that_an_interrupt_met_is_no_evidence_of_more_than_that() {
+    let recorded = |load: &str, variant: &str, values: &[i64]| {
+        let mut recorder = Recorder::new(values.len());
+        for (at, value) in (0..).zip(values) {
+            recorder.record(Nanos(at * 1_000_000), Nanos(*value));
+        }
+        recorder.finish(RecordingKey::new("timer", load, variant))
+    };
+    let spread =
+        |most: i64| -> Vec<i64> { (0..49).map(|at| 15_670 + at % 3).chain([most]).collect() };
+    let with = |load: &str, id: &str, own: i64, other: i64| -> Vec<Run> {
+        let mut all = runs(1..=5, id, 100);
+        for run in &mut all {
+            // A tick met a sample of `other`, which is 18.6 us long otherwise.
+            let long: Vec<i64> = spread(other).iter().map(|value| value + 3_000).collect();
+            run.plan = format!("seed = 1\n[[step]]\nprobe = \"timer\"\nload = \"{load}\"\n");
+            run.recordings = vec![
+                recorded(load, "owner", &spread(own + run.seed as i64 % 2)),
+                recorded(load, "other", &long),
+            ];
+        }
+        all
+    };
+    let judged = |load: &str, own: i64| {
+        let there = with(load, "r", 15_675, 17_500);
+        gate(&there, &with(load, "n", own, 17_500))
+    };
+    let of_owner = |gate: &Gate| {
+        let worst = row_of(gate).figures.iter().find(|one| one.name == "worst");
+        worst.map(|one| (one.standing, one.within)).unwrap()
+    };
+    // The median, and the 1,829 ns that a sample of `other` was above its own.
+    let may = Within::Interrupted(Nanos(17_500));
+    let met = judged("idle", 17_499);
+    assert_eq!(
+        of_owner(&met),
+        (Standing::Undecided, Some(may)),
+        "{}",
+        text(&met)
+    );
+    let told = flowing(&met).contains("no later than an interrupt makes it (17.5 µs)");
+    assert!(told, "{}", text(&met));
+    schema(&gate_json(&met)).unwrap();
+    let later = judged("idle", 17_500);
+    assert_eq!(
+        of_owner(&later),
+        (Standing::Worse, None),
+        "{}",
+        text(&later)
+    );
+    // Beside a load samples differ by much else.
+    let loaded = judged("stress", 17_499);
+    assert_eq!(
+        of_owner(&loaded),
+        (Standing::Worse, None),
+        "{}",
+        text(&loaded)
+    );
 }
 
 /// Forecasts have been wrong by 1.2 µs: kernels are not told apart by less.

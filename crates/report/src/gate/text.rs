@@ -7,7 +7,7 @@ use punctual_judge::{Difference, Verdict};
 use punctual_model::Nanos;
 use serde::Serialize;
 
-use super::{Gate, Gated, Judged, Of, Row, Side, Standing, Why};
+use super::{Gate, Gated, Judged, Of, Row, Side, Standing, Why, Within};
 use crate::repeat::quoted;
 use crate::scope::page::Other;
 use crate::scope::{self, told};
@@ -130,17 +130,18 @@ fn blame(figure: &Judged) -> String {
     blame.map_or_else(String::new, |function| format!(", in `{function}`"))
 }
 
-/// `, within the 443 µs of an arrival before`: the reason why a higher figure shows nothing.
+/// `, no later than an arrival before (443 µs)`: the reason why a higher figure shows nothing.
 pub(crate) fn within(figure: &Judged) -> String {
-    let of = if figure.share < 1.0 {
-        "one arrival in 100"
-    } else {
-        "an arrival"
-    };
-    let latest = figure.within;
-    latest.map_or_else(String::new, |latest| {
-        format!(", within the {latest} of {of} before")
-    })
+    match figure.within {
+        None => String::new(),
+        Some(Within::Arrivals(latest)) if figure.share < 1.0 => {
+            format!(", no later than one arrival in 100 before ({latest})")
+        }
+        Some(Within::Arrivals(latest)) => format!(", no later than an arrival before ({latest})"),
+        Some(Within::Interrupted(latest)) => {
+            format!(", no later than an interrupt makes it ({latest})")
+        }
+    }
 }
 
 /// `the typical wake-up`.
