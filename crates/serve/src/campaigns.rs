@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns while they go on. A run that has ended does not change, so its figures are read once
-//! and kept between requests.
+//! and kept between requests, until a story of it is added.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ pub struct Campaigns(Mutex<BTreeMap<String, Figures>>);
 pub struct Figures {
     /// The report as at the end of `punctual campaign`, but without verdicts and stories.
     pub report: Report,
-    /// The runs that are in it.
-    taken: BTreeSet<String>,
+    /// The runs that are in it, with the number of their stories.
+    taken: BTreeMap<String, usize>,
     /// The total duration of the finished runs.
     took: Duration,
     finished: u32,
@@ -51,8 +51,8 @@ impl Campaigns {
 }
 
 impl Figures {
-    /// Adds the runs that have ended since the last look. If a run has gone, or another has taken
-    /// its place, it begins anew.
+    /// Adds the runs that have ended since the last look. If a run has gone, another has taken its
+    /// place, or it has another story, it begins anew.
     fn catch_up(&mut self, store: &Store, campaign: &Campaign) -> Result<(), StoreError> {
         let ended = || {
             campaign
@@ -60,18 +60,18 @@ impl Figures {
                 .iter()
                 .filter(|one| one.state != State::Running)
         };
-        let ids: BTreeSet<&String> = ended().map(|one| &one.run).collect();
-        let is_gone = |id: &String| !ids.contains(id);
-        if self.taken.is_empty() || self.taken.iter().any(is_gone) {
+        let now: BTreeMap<&String, usize> = ended().map(|one| (&one.run, one.stories)).collect();
+        let is_other = |(id, stories): (&String, &usize)| now.get(id) != Some(stories);
+        if self.taken.is_empty() || self.taken.iter().any(is_other) {
             *self = Self {
                 report: Report::of(&campaign.summary.asked),
                 ..Self::default()
             };
         }
         for one in ended() {
-            if !self.taken.contains(&one.run) {
+            if !self.taken.contains_key(&one.run) {
                 self.take(one, &load(store, &one.run)?);
-                self.taken.insert(one.run.clone());
+                self.taken.insert(one.run.clone(), one.stories);
             }
         }
         for part in &mut self.report.settings {
@@ -124,4 +124,38 @@ fn took(run: &Run) -> Option<Duration> {
     let begun: Timestamp = run.started.parse().ok()?;
     let ended: Timestamp = run.finished.as_deref()?.parse().ok()?;
     ended.duration_since(begun).try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_store::Story;
+
+    use super::*;
+    use crate::tests::{campaign, fill};
+
+    #[test]
+    fn a_run_is_read_again_once_it_has_another_story() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        fill(&path, &[300, 900]);
+        let store = Store::open(&path).unwrap();
+        let id = campaign(&store, &["r1", "r2"]);
+        let campaigns = Campaigns::default();
+        let stories = || {
+            let of = |_: &Campaign, figures: &Figures| {
+                let runs = figures.report.settings[0].subjects[0].runs.len();
+                let stories: Vec<usize> = figures.taken.values().copied().collect();
+                (runs, stories)
+            };
+            campaigns.now(&store, &id, of).unwrap()
+        };
+        assert_eq!(stories(), (2, vec![0, 0]));
+        let story = Story {
+            made: "2026-01-09T00:00:00Z".into(),
+            told: String::new(),
+            json: "{}".into(),
+        };
+        store.add_story("r2", &story).unwrap();
+        assert_eq!(stories(), (2, vec![0, 1]));
+    }
 }

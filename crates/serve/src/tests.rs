@@ -65,7 +65,7 @@ fn run_of(samples: i64) -> Run {
 }
 
 /// A store with a run for each of these numbers of samples.
-fn fill(path: &Path, samples: &[i64]) {
+pub(crate) fn fill(path: &Path, samples: &[i64]) {
     let store = Store::open(path).unwrap();
     for (seed, count) in (1..).zip(samples) {
         let run = Run {
@@ -153,7 +153,7 @@ fn unchunked(mut body: &str) -> String {
 }
 
 /// A campaign of these runs; returns its id.
-fn campaign(store: &Store, runs: &[&str]) -> String {
+pub(crate) fn campaign(store: &Store, runs: &[&str]) -> String {
     let runs: Vec<Run> = runs.iter().map(|id| store.load(id).unwrap()).collect();
     let asked = Asked {
         name: "nightly".into(),

@@ -70,6 +70,8 @@ pub struct RunAt {
     pub run: String,
     /// Its state.
     pub state: State,
+    /// The number of its stories: with `--arrivals` they come after the run.
+    pub stories: usize,
 }
 
 pub fn begin(
@@ -209,6 +211,7 @@ fn run_at(row: &Row) -> Result<RunAt, Fault> {
         seed: row.get::<i64>("planned_seed")? as u64,
         run: rows::id_of(row.get("number")?),
         state: rows::state_and_owner(row)?.0,
+        stories: row.get::<i64>("stories")? as usize,
     })
 }
 

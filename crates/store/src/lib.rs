@@ -454,7 +454,7 @@ impl Store {
         self.transact(Kind::Write, |transaction| {
             let number = rows::find(transaction, id)?;
             transaction.hold_run(number)?;
-            stories::add(transaction, number, story)
+            stories::add(transaction, number, story).map(drop)
         })
     }
 

@@ -380,7 +380,8 @@ pub const SELECT_PLANNED: &str = "
 SELECT planned_runs.setting, planned_runs.subject, planned_runs.seed AS planned_seed, runs.number, runs.state,
     runs.digest, runs.owner_pid, runs.owner_start, runs.owner_boot, runs.owner_host,
     EXISTS (SELECT 1 FROM owners WHERE boot = runs.owner_boot AND pid = runs.owner_pid
-        AND start = runs.owner_start AND seen > unixepoch() - 60) AS owner_seen
+        AND start = runs.owner_start AND seen > unixepoch() - 60) AS owner_seen,
+    (SELECT count(*) FROM stories WHERE run = runs.number) AS stories
 FROM planned_runs JOIN runs ON runs.key = planned_runs.key
 WHERE campaign = :campaign ORDER BY planned_runs.number, runs.number";
 

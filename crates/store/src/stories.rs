@@ -19,20 +19,20 @@ pub struct Story {
     pub json: String,
 }
 
-/// Stores a story, unless the run already has the very same.
-pub fn add(transaction: &Transaction, run: i64, story: &Story) -> Result<(), Fault> {
+/// Stores a story, unless the run already has the very same; returns true if it is new.
+pub fn add(transaction: &Transaction, run: i64, story: &Story) -> Result<bool, Fault> {
     if all(transaction, run)?
         .iter()
         .any(|known| known.json == story.json)
     {
-        return Ok(());
+        return Ok(false);
     }
     let values = named_params! {
         ":run": run, ":made": story.made, ":told": story.told,
         ":crc": crc32fast::hash(story.json.as_bytes()), ":body": story.json,
     };
     transaction.execute(sql::INSERT_STORY, values)?;
-    Ok(())
+    Ok(true)
 }
 
 /// The stories of a run, in the order in which they were told.

@@ -8,7 +8,7 @@ use rusqlite::{ToSql, named_params};
 
 use crate::database::{Kind, Transaction};
 use crate::error::{Fault, StoreError};
-use crate::{CampaignSummary, Store, baselines, campaigns, rows, sql};
+use crate::{CampaignSummary, Store, baselines, campaigns, rows, sql, stories};
 
 /// The result of copying a run, a baseline or a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Transferred {
         from: String,
         /// Its id in the other store.
         to: String,
+        /// The number of its stories that are new there.
+        stories: usize,
     },
     /// The run is being written, and is left out.
     Running {
@@ -130,8 +132,9 @@ impl Store {
             }
         })?;
         if let Some(known) = known {
+            let stories = self.copy_stories(number, known, to)?;
             let to = rows::id_of(known);
-            return Ok(Some(Transferred::Known { from, to }));
+            return Ok(Some(Transferred::Known { from, to, stories }));
         }
         // Each of its parts is read, and checked.
         match self.load(&from) {
@@ -146,8 +149,24 @@ impl Store {
         Ok(Some(if is_new {
             Transferred::Copied { from, to }
         } else {
-            Transferred::Known { from, to }
+            // Somebody else copied it just now.
+            let stories = 0;
+            Transferred::Known { from, to, stories }
         }))
+    }
+
+    /// Copies the stories of a run that the other store has; returns the number of new ones.
+    fn copy_stories(&self, number: i64, known: i64, to: &Self) -> Result<usize, StoreError> {
+        let told = self.transact(Kind::Read, |here| stories::all(here, number))?;
+        if told.is_empty() {
+            return Ok(0);
+        }
+        to.transact(Kind::Write, |there| {
+            there.hold_run(known)?;
+            let added = told.iter().map(|story| stories::add(there, known, story));
+            let added = added.collect::<Result<Vec<bool>, Fault>>()?;
+            Ok(added.into_iter().filter(|is_new| *is_new).count())
+        })
     }
 
     fn copy_baseline(

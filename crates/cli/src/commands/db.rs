@@ -121,9 +121,15 @@ impl Done {
                     Some(format!("{from} is {to} there\n"))
                 }
             }
-            Transferred::Known { from, to } => {
+            Transferred::Known { from, to, stories } => {
                 self.known += 1;
-                (from != to).then(|| format!("{from} is {to} there\n"))
+                let is = (from != to).then(|| format!("{from} is {to} there"));
+                let new = (stories > 0).then(|| {
+                    let of = if stories == 1 { "story" } else { "stories" };
+                    format!("{stories} {of} of {from} copied")
+                });
+                let told: Vec<String> = is.into_iter().chain(new).collect();
+                (!told.is_empty()).then(|| format!("{}\n", told.join("; ")))
             }
             Transferred::Running { from } => {
                 self.left_out += 1;

@@ -70,7 +70,7 @@ fn a_copy_is_the_same_and_a_second_one_changes_nothing() {
         assert_eq!(to.load(id).unwrap(), from.load(id).unwrap());
     }
     assert_eq!(to.baseline("stable").unwrap(), ["r3", "r1"]);
-    assert_eq!(to.stories("r3").unwrap(), [story]);
+    assert_eq!(to.stories("r3").unwrap(), std::slice::from_ref(&story));
     let again = copy(&from, &to);
     assert!(
         again
@@ -78,6 +78,20 @@ fn a_copy_is_the_same_and_a_second_one_changes_nothing() {
             .all(|one| !matches!(one, Transferred::Copied { .. }))
     );
     assert!(again.contains(&baseline));
+    // A story that was told since.
+    let later = Story {
+        json: "{\"later\": true}".into(),
+        ..story.clone()
+    };
+    from.add_story("r3", &later).unwrap();
+    let known = |stories| Transferred::Known {
+        from: "r3".into(),
+        to: "r3".into(),
+        stories,
+    };
+    assert!(copy(&from, &to).contains(&known(1)));
+    assert!(copy(&from, &to).contains(&known(0)));
+    assert_eq!(to.stories("r3").unwrap(), [story, later]);
     // And back: nothing is new there.
     assert!(
         copy(&to, &from)
