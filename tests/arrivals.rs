@@ -138,6 +138,9 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     let part = scratch.run(&["arrivals", id, "--load", "burn", "--json"]);
     let part: Value = serde_json::from_str(&part.stdout).unwrap();
     assert_eq!(part["steps"], json!([burn, masked]));
+    let none = scratch.run(&["arrivals", id, "--load", "nosuch"]);
+    let known = "has no recording with load \"nosuch\"; it has timer / ";
+    assert_ends(&none, 2, &[known, "irq / hold / hard"]);
     let words = ["arrivals", id, "--probe", "irq", "--load", "hold", "--aim"];
     assert_ends(
         &scratch.run(&words),

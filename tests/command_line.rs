@@ -142,6 +142,138 @@ fn likely_mistakes_end_with_advice_and_status_two() {
     }
 }
 
+const EXPORT: &str = "expected a run, found a file of `punctual export`: `punctual import ";
+
+/// Nothing was measured yet, and all of these say what was meant.
+#[test]
+fn the_wrong_kind_of_argument_is_named_as_what_it_is() {
+    let scratch = Scratch::new();
+    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 us\"\n";
+    let limits = &scratch.file("limits.toml", limit);
+    let max = &scratch.file("bad1.toml", format!("\n{}", limit.replace("worst", "max")));
+    let table = &scratch.file("bad2.toml", limit.replace("[[limit]]", "[limit]"));
+    for (arguments, expected) in [
+        (&["show", "x.punctual"][..], EXPORT),
+        (&["show", "r1", "./x.punctual"], EXPORT),
+        (&["compare", "r1", "x.punctual"], EXPORT),
+        (&["baseline", "set", "stable", "x.punctual"], EXPORT),
+        (&["remove", "x.punctual"], EXPORT),
+        (&["judge", "x.punctual"], EXPORT),
+        (&["judge", "./x.punctual"], EXPORT),
+        (&["explain", "x.punctual"], EXPORT),
+        (&["explain", "./x.punctual"], EXPORT),
+        (
+            &["gate", "--baseline", "nofile.punctual"],
+            "there is neither a file nor a baseline \"nofile.punctual\" (`punctual baseline list` \
+             lists all)",
+        ),
+        (&["run", "r1"], "r1 is a run; `punctual show r1` shows it"),
+        (
+            &["gate", "r4", "--baseline", "stable"],
+            "r4 is a run, and gate measures anew: `punctual compare` holds runs against each other",
+        ),
+        (
+            &["verify", "r1"],
+            "expected a file of `punctual export`, found a run: `punctual export r1 -o \
+             r1.punctual` makes one",
+        ),
+        (
+            &["judge", "r1-r4"],
+            "expected runs such as r1 r2 or r1..r4, found r1-r4",
+        ),
+        (
+            &["compare", "r1-r4"],
+            "expected runs such as r1 r2 or r1..r4, found r1-r4",
+        ),
+        (&["run", limits], "limits.toml has limits and no steps: "),
+        (&["judge", limits], "limits.toml` takes them"),
+        (
+            &["judge", "demo", "--limits", max],
+            "bad1.toml:4: what: expected worst, ",
+        ),
+        (
+            &["judge", "demo", "--limits", table],
+            "bad2.toml:1: expected [[limit]], found [limit]",
+        ),
+    ] {
+        let ended = scratch.run(arguments);
+        assert_eq!(ended.status, Some(2), "{arguments:?}: {}", ended.stderr);
+        assert_has(&ended.stderr, &[expected]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+}
+
+/// What cyclictest may have printed, as runs: they take no guest.
+fn import(scratch: &Scratch, runs: usize) {
+    for count in 1..=runs {
+        let text = format!(
+            "# Histogram\n000007 {count:06}\n# Min Latencies: 00007\n# Avg Latencies: 00007\n\
+             # Max Latencies: 00007\n# Histogram Overflows: 00000\n"
+        );
+        let file = scratch.file(&format!("{count}.hist"), text);
+        let ended = scratch.run(&["import", &file, "--subject", "rt"]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_range_of_runs_is_shown_judged_exported_and_removed() {
+    let scratch = Scratch::new();
+    import(&scratch, 4);
+    assert_eq!(scratch.run(&["remove", "r3"]).status, Some(0));
+    let shown = scratch.run(&["show", "r1..r4", "--json"]);
+    let ids: Vec<String> = runs(&shown.stdout)
+        .iter()
+        .map(|run| run["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids, ["r1", "r2", "r4"], "{}", shown.stderr);
+    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 us\"\n";
+    let limits = &scratch.file("limits.toml", limit);
+    let judged = scratch.run(&["judge", "r1..r4", "--limits", limits]);
+    assert_eq!(judged.status, Some(4), "{}", judged.stderr);
+    // A file of another name is one of runs by its content.
+    let export = &scratch.path("exported").display().to_string();
+    let ended = scratch.run(&["export", "r1..last", "-o", export]);
+    assert_has(&ended.stderr, &["holds 3 runs"]);
+    for (arguments, expected) in [
+        (&["show", export][..], EXPORT),
+        (
+            &["judge", "r1", "--limits", export],
+            "exported: expected a TOML file, found a file of `punctual export`",
+        ),
+        (
+            &["show", "rt"],
+            "rt is a subject: `punctual runs --subject rt` lists its runs",
+        ),
+        (
+            &["compare", "demo", "r1"],
+            "demo is a suite: `punctual runs --suite demo` lists its runs",
+        ),
+        (
+            &["judge", "rt", "r1", "--limits", limits],
+            "rt is a subject: `punctual runs --subject rt` lists its runs",
+        ),
+        (
+            &["show", "r4..r1"],
+            "expected the earlier run first, r1..r4, found r4..r1",
+        ),
+        (&["show", "r1..r3"], "there is no run \"r3\""),
+        (&["show", "r1..r9"], "there is no run \"r9\""),
+        (
+            &["arrivals", "r1..r2"],
+            "expected one run, such as r3, found r1..r2",
+        ),
+        (&["compare", "r1"], "expected two runs at least, found r1"),
+    ] {
+        let ended = scratch.run(arguments);
+        assert_eq!(ended.status, Some(2), "{arguments:?}: {}", ended.stderr);
+        assert_has(&ended.stderr, &[expected]);
+    }
+    let removed = scratch.run(&["remove", "r1..r4"]);
+    assert_eq!(removed.status, Some(0), "{}", removed.stderr);
+    assert!(scratch.run(&["runs"]).stderr.contains("no runs yet"));
+}
+
 #[test]
 fn a_run_is_shown_listed_reported_and_removed() {
     let scratch = Scratch::new();
@@ -275,11 +407,22 @@ fn probes_and_loads_can_be_named_without_a_suite() {
 fn what_cannot_be_written_is_said_before_anything_is_measured() {
     let scratch = Scratch::new();
     let file = &scratch.file("file", "");
-    for arguments in [["--report", "/nowhere/page.html"], ["--data", file]] {
+    let lost = &scratch.path("none/runs.db").display().to_string();
+    let made = &format!("`mkdir -p {}` makes it", scratch.path("none").display());
+    for (arguments, status, why) in [
+        (
+            ["--report", "/nowhere/page.html"],
+            2,
+            "expected a file in an existing directory, found no /nowhere: ",
+        ),
+        (["--db", lost], 2, made),
+        (["--data", file], 1, file),
+    ] {
         let ended = scratch.run(&[&["run", "demo"][..], &arguments].concat());
-        assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-        assert_has(&ended.stderr, &[arguments[1]]);
+        assert_eq!(ended.status, Some(status), "{}", ended.stderr);
+        assert_has(&ended.stderr, &[why]);
     }
+    assert!(!scratch.path("none").exists(), "no directory is made");
     let runs = scratch.run(&["runs"]);
     assert_has(&runs.stderr, &["no runs yet"]);
     assert!(!scratch.path("data").exists(), "reading makes no store");

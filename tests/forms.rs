@@ -179,8 +179,9 @@ fn a_mail_says_what_is_unfit_and_what_nobody_knows() {
     // A file that cannot be written is found before anything is judged.
     let nowhere = own.path("none/mail.txt");
     let refused = own.run(&["judge", "r1", "--mail", nowhere.to_str().unwrap()]);
-    assert_eq!(refused.status, Some(1), "{}", refused.stderr);
-    assert!(refused.stderr.contains("cannot be written"));
+    assert_eq!(refused.status, Some(2), "{}", refused.stderr);
+    let expected = "expected a file in an existing directory, found no ";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
 }
 
 /// The reader's result for each case, without the case's name.

@@ -345,8 +345,8 @@ fn relative(scratch: &Scratch) {
     for (of, parts) in [
         ("baseline", ["limit 1 (timer, worst at most", "--baseline"]),
         ("baseline:other", ["there is no baseline", "\"other\""]),
-        ("baseline:", ["limits.toml: ", "a baseline's name"]),
-        ("baseline:", ["line 5", "such as \"baseline:stable\""]),
+        ("baseline:", ["limits.toml:5: ", "a baseline's name"]),
+        ("baseline:", ["of: ", "such as \"baseline:stable\""]),
     ] {
         assert_ends(&judge(&one, of, &[]), 2, &parts);
     }
@@ -418,7 +418,10 @@ fn a_difference_that_all_seeds_show_is_told_and_travels_with_its_baseline() {
     assert_ends(
         &seeds,
         2,
-        &["r1 and r2 are seeds of one subject: nothing to compare"],
+        &[
+            "r1 and r2 are seeds of one subject: nothing to compare",
+            "`punctual show r1 r2` shows them together",
+        ],
     );
     // Elsewhere: the file is the baseline, and names are kept.
     let file = scratch.path("full.punctual");

@@ -61,4 +61,5 @@ mod targets;
 mod tracers;
 mod tracing_overhead;
 mod unrepeatable;
+mod usage;
 mod wire;

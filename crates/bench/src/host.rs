@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
@@ -111,9 +111,10 @@ impl SystemUnderTest for HostSystem {
 
 impl HostSystem {
     fn start(&self, plan: &str) -> Result<(WorkDir, Process), Error> {
+        let socket = || Error::at(Path::new("@punctual-host"));
         let alone = board::alone().map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => Error::NotAlone,
-            _ => Error::at(Path::new("@punctual-host"))(error),
+            _ => socket()(error),
         })?;
         let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
         let directory = work.path().to_owned();
@@ -124,7 +125,7 @@ impl HostSystem {
         let child = ends_with_parent("TERM", &[], &self.target)
             .args([Path::new("run"), &directory.join("plan")])
             .env("PUNCTUAL_STATUS_PAGE", path_of(&status_page))
-            .stdin(Stdio::null())
+            .stdin(copy_of(&alone).map_err(socket())?)
             .stdout(file("stream")?)
             .stderr(file("console")?)
             // Ctrl-C is for Punctual, which then sees to it that the target ends.
@@ -162,6 +163,12 @@ impl HostSystem {
         process.end();
         (watch.console.text(), result)
     }
+}
+
+/// A copy of the lock on the machine as standard input, which a target with a plan does not read.
+/// Whoever has it measures alone until it has ended, also if this process was killed before.
+fn copy_of(alone: &UnixListener) -> io::Result<Stdio> {
+    Ok(OwnedFd::from(alone.try_clone()?).into())
 }
 
 /// A file in memory. A page of a file on a disk would be written back now and then, and its next
@@ -279,5 +286,35 @@ impl Watched for Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::SocketAddr;
+
+    use super::*;
+
+    #[test]
+    fn a_machine_is_free_once_the_target_has_ended() {
+        let name = format!("punctual-test-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let alone = || UnixListener::bind_addr(&address);
+        let own = alone().unwrap();
+        let mut target = Command::new("sleep")
+            .arg("600")
+            .stdin(copy_of(&own).unwrap())
+            .spawn()
+            .unwrap();
+        drop(own);
+        assert_eq!(alone().unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        target.kill().unwrap();
+        target.wait().unwrap();
+        // A process that another test has just forked has the socket, too, until it executes.
+        while let Err(error) = alone() {
+            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }

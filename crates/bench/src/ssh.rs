@@ -175,16 +175,37 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// The run was asked to end, and the board could not be told.
+    /// The run was asked to end, and the board has not told its end in time.
     #[error(
-        "interrupted, but the board is not reached: what it measures goes on there, and the same command with --resume fetches it"
+        "interrupted, but not all that the board has measured has come: it stays there, a measurement may go on, and the same command with --resume fetches it"
     )]
     Left,
+    /// A file of this machine cannot be used while the board measures.
+    #[error(
+        "{}: {said}; what the board measures goes on there: the same command with --resume fetches it",
+        .path.display()
+    )]
+    Here {
+        /// The directory of the file.
+        path: PathBuf,
+        /// The error.
+        said: String,
+    },
+    /// The board was booted anew, or another one has its address.
+    #[error("the board runs another kernel now than when this command began: start it again")]
+    OtherKernel,
     /// Somebody removed the job.
     #[error(
         "the board does not have this run any more: somebody else has fetched or removed it, or the board has lost its power"
     )]
     Gone,
+}
+
+impl Error {
+    /// Returns true if the job stays on the board, for a later command to fetch.
+    fn leaves_job(&self) -> bool {
+        matches!(self, Self::Lost { .. } | Self::Left | Self::Here { .. })
+    }
 }
 
 /// The address of a board: `[USER@]HOST[:DIRECTORY]`.
@@ -396,8 +417,8 @@ pub struct SshSystem {
     /// The time for which a lost connection is retried. If it is more than [`SILENCE`], it is also
     /// the wall-clock time that the target may stay silent in addition to what its step takes.
     pub patience: Duration,
-    /// True if results that the board has measured by an equal plan, and that nobody has fetched,
-    /// are taken.
+    /// True if results that the board has measured by an equal plan under the kernel that runs
+    /// there, and that nobody has fetched, are taken.
     pub resume: bool,
 }
 
@@ -442,6 +463,7 @@ impl SshSystem {
         let name = job_name(work.path());
         let mut job = Job::begin(
             connect,
+            &self.board.hello,
             work.path(),
             &name,
             plan,
@@ -452,37 +474,63 @@ impl SshSystem {
         let mut watch = Watch::begin(work.path(), silence, on, cancel)?;
         let result = watch.until(Until::Finished, &mut job);
         ending.console = watch.console.text();
-        let is_lost = |error: &Error| matches!(error, Error::Lost { .. });
+        let result = result.map_err(|error| of_job(error, watch.gave_up, &self.cache));
+        // Unless something else becomes of it, the place stays acquired.
+        let place = Unfetched(self.place.clone());
         match result {
-            Err(error) if error.of_bench().is_some_and(is_lost) => {
-                self.tell_place(labgrid::Held::keep);
+            Err(error) if error.of_bench().is_some_and(Error::leaves_job) => Err(error),
+            Err(error) if error.of_bench::<Refusal>().is_some() => {
+                place.untouched();
                 Err(error)
             }
-            Err(RunError::Interrupted) => Err(if job.remove() {
-                self.tell_place(labgrid::Held::fetched);
-                RunError::Interrupted
-            } else {
-                self.tell_place(labgrid::Held::keep);
-                RunError::bench(Error::Left)
-            }),
-            Err(error) if error.of_bench::<Refusal>().is_some() => Err(error),
             result => {
-                self.tell_place(labgrid::Held::fetched);
-                let (place, has_ended) = (self.place.clone(), result.is_ok());
+                let has_ended = result.is_ok();
                 ending.afterwards = Afterwards::new(move || {
-                    let may_go_on = !job.remove() && !has_ended;
-                    if let Some(place) = place.filter(|_| may_go_on) {
-                        place.keep();
+                    if job.remove() || has_ended {
+                        place.fetched();
                     }
                 });
                 result
             }
         }
     }
+}
 
-    fn tell_place(&self, what: impl Fn(&labgrid::Held)) {
-        if let Some(place) = &self.place {
-            what(place);
+/// The error with which a run ends, in the words that say what becomes of its job. `cache` is the
+/// directory of what has come here, and `gave_up` is true if not all of it has, after Ctrl-C.
+fn of_job(error: RunError, gave_up: bool, cache: &Path) -> RunError {
+    if gave_up {
+        return RunError::bench(Error::Left);
+    }
+    let said = error.of_bench::<io::Error>().map(ToString::to_string);
+    said.map_or(error, |said| {
+        let path = cache.to_owned();
+        RunError::bench(Error::Here { path, said })
+    })
+}
+
+/// The place of a board on which results are that nobody has fetched and stored: when dropped, it
+/// stays acquired.
+struct Unfetched(Option<Arc<labgrid::Held>>);
+
+impl Unfetched {
+    /// Notes that all results have been fetched and stored, or are not wanted.
+    fn fetched(mut self) {
+        if let Some(place) = self.0.take() {
+            place.fetched();
+        }
+    }
+
+    /// Notes that no job was begun.
+    fn untouched(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unfetched {
+    fn drop(&mut self) {
+        if let Some(place) = &self.0 {
+            place.keep();
         }
     }
 }
@@ -527,6 +575,34 @@ mod tests {
         ] {
             let error = parse(wrong).unwrap_err();
             assert!(error.contains("expected [USER@]HOST"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_has_not_come_here_stays_on_the_board() {
+        let full = || RunError::from(io::Error::from(io::ErrorKind::StorageFull));
+        let of_job = |error, gave_up| of_job(error, gave_up, Path::new("/cache"));
+        let lost = || {
+            RunError::bench(Error::Lost {
+                seconds: 1,
+                why: String::new(),
+            })
+        };
+        for told in [
+            of_job(full(), false),
+            of_job(RunError::Interrupted, true),
+            of_job(lost(), false),
+        ] {
+            assert!(told.of_bench().is_some_and(Error::leaves_job), "{told}");
+            assert!(told.to_string().contains("--resume"), "{told}");
+        }
+        assert!(of_job(full(), false).to_string().starts_with("/cache: "));
+        for told in [
+            of_job(RunError::Interrupted, false),
+            of_job(RunError::Silent(120), false),
+            of_job(RunError::bench(Error::OtherKernel), false),
+        ] {
+            assert!(!told.of_bench().is_some_and(Error::leaves_job), "{told}");
         }
     }
 

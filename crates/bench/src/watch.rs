@@ -25,9 +25,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// A subject that spends no time at all for this long is stopped, not slow.
 const STOPPED: Duration = Duration::from_secs(30);
 
-/// The silence allowed to a subject, in seconds that it spends per second that its step takes at
-/// least: ten times what a fully loaded guest needs.
-const SPENT_PER_SECOND: f64 = 60.0;
+/// The silence allowed to a subject in real time, in seconds per second that its step takes at
+/// least: ticks of 100 Hz are two and a half times as long as those that a step expects.
+const SPENT_PER_SECOND: f64 = 3.0;
 
 /// Limits on a subject's output. A subject that exceeds them is ended: its output must not fill
 /// this machine's memory or its disk.
@@ -35,8 +35,8 @@ const SPENT_PER_SECOND: f64 = 60.0;
 struct Limits {
     /// Bytes on the console. The most talkative boot takes a tenth of it.
     console: u64,
-    /// Bytes of the record stream: room for 200 million raw samples, or for a day's interim results
-    /// on 64 CPUs, sent each minute.
+    /// Bytes of the record stream: room for 200 million raw samples, or for a thousand interim
+    /// results of a step on 64 CPUs.
     stream: u64,
     /// Records. In memory each [`Recording`](punctual_model::Recording) has 250 KiB of bins,
     /// however small its frame.
@@ -72,6 +72,12 @@ pub trait Watched {
     /// may take, or `None` if it cannot be asked.
     fn ask_to_end(&mut self) -> Option<Duration>;
 
+    /// The time that it has at least from its last words on, once it was asked to end: they may
+    /// come over a slow line.
+    fn grace_of_words(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// The progress of the running step, if it can be seen.
     fn progress(&mut self) -> Option<Progress>;
 
@@ -83,6 +89,12 @@ pub trait Watched {
     /// The time it has spent: CPU time if its clock stands still while it does not run, wall-clock
     /// time otherwise.
     fn spent(&self) -> Duration;
+
+    /// The silence allowed to it, in seconds that it spends per second that its step takes at
+    /// least.
+    fn spent_per_second(&self) -> f64 {
+        SPENT_PER_SECOND
+    }
 
     /// Returns true if it would run if it were let. A subject that spends no time is then not
     /// stopped.
@@ -112,6 +124,8 @@ pub struct Watch<'a> {
     finished: bool,
     /// The time until which the watch waits for a subject that was asked to end.
     ends_by: Option<Instant>,
+    /// True if the subject was asked to end, and has not told its end in time.
+    pub gave_up: bool,
     progress: Option<Progress>,
     progress_at: Instant,
     /// The time at which the guest was let go on from its pause.
@@ -139,6 +153,7 @@ impl<'a> Watch<'a> {
             timeout: SilenceTimeout::new(silence),
             finished: false,
             ends_by: None,
+            gave_up: false,
             progress: None,
             progress_at: Instant::now(),
             went_on: None,
@@ -150,6 +165,7 @@ impl<'a> Watch<'a> {
     /// Watches until the guest gets to `end`; anything else that ends the guest is an error. A
     /// subject that is measuring when the run is cancelled is asked to end, and heard out.
     pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
+        self.timeout.spent_per_second = process.spent_per_second();
         loop {
             self.heed_cancel(end, process)?;
             // The order matters: what a guest said before it ended is there when its end is
@@ -157,6 +173,9 @@ impl<'a> Watch<'a> {
             let exited = process.status()?;
             let paused = process.has_paused();
             let heard = self.listen()?;
+            if let Some(ends_by) = self.ends_by.as_mut().filter(|_| heard) {
+                *ends_by = (*ends_by).max(Instant::now() + process.grace_of_words());
+            }
             while let Some(event) = process.news() {
                 self.tell(event)?;
             }
@@ -199,7 +218,10 @@ impl<'a> Watch<'a> {
         }
         match self.ends_by {
             Some(ends_by) if Instant::now() < ends_by => Ok(()),
-            _ => Err(RunError::Interrupted),
+            _ => {
+                self.gave_up = true;
+                Err(RunError::Interrupted)
+            }
         }
     }
 
@@ -321,6 +343,8 @@ impl Port {
 /// the CPU time that QEMU has used does.
 struct SilenceTimeout {
     silence: Duration,
+    /// [`Watched::spent_per_second`] of the subject.
+    spent_per_second: f64,
     allowed: Duration,
     heard_at: Duration,
     used: Duration,
@@ -331,6 +355,7 @@ impl SilenceTimeout {
     fn new(silence: Duration) -> Self {
         Self {
             silence,
+            spent_per_second: SPENT_PER_SECOND,
             allowed: silence,
             heard_at: Duration::ZERO,
             used: Duration::ZERO,
@@ -340,7 +365,7 @@ impl SilenceTimeout {
 
     /// Notes that the guest will be busy for this many seconds of its own time.
     fn expect(&mut self, nominal_s: f64) {
-        let busy = Duration::try_from_secs_f64(nominal_s * SPENT_PER_SECOND);
+        let busy = Duration::try_from_secs_f64(nominal_s * self.spent_per_second);
         self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
     }
 
@@ -386,11 +411,14 @@ pub fn is_ready(pid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs;
+    use std::io::Write as _;
     use std::process::Command;
 
+    use punctual_model::Nanos;
     use punctual_model::frame::Encoder;
-    use punctual_model::record::{Finished, Unsupported};
+    use punctual_model::record::{Finished, Started, Unsupported};
 
     use super::*;
 
@@ -546,7 +574,136 @@ mod tests {
     fn a_long_step_may_be_silent_for_longer() {
         let mut timeout = SilenceTimeout::new(10 * SECOND);
         timeout.expect(3.0);
+        timeout.look(false, 19 * SECOND, || false).unwrap();
+        assert!(timeout.look(false, 20 * SECOND, || false).is_err());
+        timeout.spent_per_second = 60.0;
+        timeout.expect(3.0);
         timeout.look(false, 190 * SECOND, || false).unwrap();
         assert!(timeout.look(false, 191 * SECOND, || false).is_err());
+    }
+
+    /// A process that says nothing, and spends a second between two looks.
+    struct Mute {
+        spent: Cell<Duration>,
+        spent_per_second: f64,
+    }
+
+    impl Watched for Mute {
+        fn status(&mut self) -> Result<Option<String>, RunError> {
+            Ok(None)
+        }
+
+        fn ask_to_end(&mut self) -> Option<Duration> {
+            None
+        }
+
+        fn progress(&mut self) -> Option<Progress> {
+            None
+        }
+
+        fn spent(&self) -> Duration {
+            self.spent.set(self.spent.get() + SECOND);
+            self.spent.get()
+        }
+
+        fn spent_per_second(&self) -> f64 {
+            self.spent_per_second
+        }
+
+        fn is_ready(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn what_is_watched_says_how_long_a_step_may_be_silent() {
+        for (spent_per_second, allowed) in [(3.0, 7), (60.0, 121)] {
+            let directory = tempfile::tempdir().unwrap();
+            let started = Record::Started(Started {
+                step: 0,
+                probe: "timer".into(),
+                load: "idle".into(),
+                nominal: Nanos::from_millis(2_000),
+            });
+            fs::write(directory.path().join("console"), "").unwrap();
+            let stream = Encoder::default().encode(&started);
+            fs::write(directory.path().join("stream"), stream).unwrap();
+            let mut on = |_| ControlFlow::Continue(());
+            let cancel = AtomicBool::new(false);
+            let mut watch = Watch::begin(directory.path(), SECOND, &mut on, &cancel).unwrap();
+            let mut mute = Mute {
+                spent: Cell::default(),
+                spent_per_second,
+            };
+            let error = watch.until(Until::Finished, &mut mute).unwrap_err();
+            let RunError::Silent(found) = error else {
+                panic!("{error}");
+            };
+            assert_eq!(found, allowed);
+        }
+    }
+
+    /// A process at the other end of a slow line: what it says comes piece by piece. The run is
+    /// cancelled while the first one is on its way.
+    struct Slow<'a> {
+        pieces: Vec<Vec<u8>>,
+        stream: File,
+        grace_of_words: Duration,
+        cancel: &'a AtomicBool,
+    }
+
+    impl Watched for Slow<'_> {
+        fn status(&mut self) -> Result<Option<String>, RunError> {
+            self.cancel.store(true, Ordering::SeqCst);
+            if let Some(piece) = self.pieces.pop() {
+                self.stream.write_all(&piece)?;
+            }
+            Ok(None)
+        }
+
+        fn ask_to_end(&mut self) -> Option<Duration> {
+            None
+        }
+
+        fn grace_of_words(&self) -> Duration {
+            self.grace_of_words
+        }
+
+        fn progress(&mut self) -> Option<Progress> {
+            None
+        }
+
+        fn spent(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn is_ready(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn who_is_asked_to_end_is_heard_out_as_long_as_words_come() {
+        for (grace_of_words, is_heard_out) in [(3_600 * SECOND, true), (Duration::ZERO, false)] {
+            let directory = tempfile::tempdir().unwrap();
+            fs::write(directory.path().join("console"), "").unwrap();
+            let path = directory.path().join("stream");
+            let whole = stream(1);
+            let (first, rest) = whole.split_at(whole.len() / 2);
+            let cancel = AtomicBool::new(false);
+            let mut slow = Slow {
+                pieces: vec![rest.to_vec(), first.to_vec()],
+                stream: File::create(path).unwrap(),
+                grace_of_words,
+                cancel: &cancel,
+            };
+            let mut on = |_| ControlFlow::Continue(());
+            let mut watch = Watch::begin(directory.path(), SECOND, &mut on, &cancel).unwrap();
+            // It was asked to end, and its time is over when the first piece comes.
+            watch.ends_by = Some(Instant::now());
+            let result = watch.until(Until::Finished, &mut slow);
+            assert_eq!(result.is_ok(), is_heard_out, "{result:?}");
+            assert_eq!(watch.gave_up, !is_heard_out);
+        }
     }
 }

@@ -37,6 +37,7 @@ mod published;
 mod remove;
 mod replay_args;
 mod run;
+mod run_names;
 mod runs;
 mod sample_args;
 mod search;
@@ -64,7 +65,8 @@ use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_store::{Place, Store};
 
-use crate::{ExitStatus, UsageError};
+use crate::{ExitStatus, UsageError, output};
+use run_names::{LAST, id, ids, is_run, load};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +85,7 @@ Examples:
 
 `punctual COMMAND --help` has examples of each.
 
-A run is named r3 or 3; `last` is the newest one.
+A run is named r3 or 3; `last` is the newest one, r1..r4 are all from r1 to r4.
 
 Exit status:
   0    all that was asked for was measured, explained or done
@@ -370,9 +372,14 @@ impl StoreArgs {
         })
     }
 
-    /// Opens the store, or makes it if there is none.
+    /// Opens the store, or makes it if there is none. Only the usual one gets its directories.
     fn open_or_make(&self) -> Result<Store> {
-        open(&self.place()?)
+        let place = self.place()?;
+        let is_named = self.db.as_ref().is_some_and(|named| !named.is_empty());
+        if let (true, Some(path)) = (is_named, place.file()) {
+            output::check_parent(path)?;
+        }
+        open(&place)
     }
 
     /// Returns true if nothing was ever measured, and no other store is named.
@@ -394,11 +401,21 @@ impl StoreArgs {
 
     /// The runs of these names, in their order; the last run if none is named.
     fn load(&self, names: &[String]) -> Result<Vec<Run>> {
-        let store = self.open()?;
         let last = [LAST.to_owned()];
         let names = if names.is_empty() { &last } else { names };
-        let runs = names.iter().map(|name| load(&store, name));
-        runs.collect()
+        let (store, ids) = self.ids(names)?;
+        ids.iter().map(|id| load(&store, id)).collect()
+    }
+
+    /// The store, and the ids of the runs of these names in it.
+    fn ids(&self, names: &[String]) -> Result<(Store, Vec<String>)> {
+        // A file of runs is known as one also where there is no store yet.
+        for name in names {
+            run_names::refuse_form(name)?;
+        }
+        let store = self.open()?;
+        let ids = ids(&store, names)?;
+        Ok((store, ids))
     }
 }
 
@@ -430,35 +447,6 @@ fn open(place: &Place) -> Result<Store> {
 
 /// The message if nothing was measured yet.
 const NO_RUNS: &str = "there are no runs yet: `punctual run demo` makes some";
-
-/// The name of the newest run.
-const LAST: &str = "last";
-
-/// Returns true if a word names a run, not a suite or a baseline.
-fn is_run(word: &str) -> bool {
-    let number = word.strip_prefix(['r', 'R']).unwrap_or(word);
-    word.eq_ignore_ascii_case(LAST) || number.parse::<u64>().is_ok()
-}
-
-/// The run of this name: `r3`, `R3`, `3`, or `last`.
-fn load(store: &Store, name: &str) -> Result<Run> {
-    let mut run = store.load(&id(store, name)?)?;
-    arrivals::attach(store, &mut run)?;
-    Ok(run)
-}
-
-/// The id of the run of this name.
-fn id(store: &Store, name: &str) -> Result<String> {
-    if name.eq_ignore_ascii_case(LAST) {
-        let newest = store.newest()?;
-        return newest.ok_or_else(|| UsageError(NO_RUNS.to_owned()).into());
-    }
-    let number = name.strip_prefix(['r', 'R']).unwrap_or(name);
-    Ok(match number.parse::<u64>() {
-        Ok(number) => format!("r{number}"),
-        Err(_) => name.to_owned(),
-    })
-}
 
 /// The bench in QEMU, with the user's limit for its cache.
 fn virtual_bench(cache: &Path, cpus: u32) -> Result<VirtualBench> {

@@ -11,6 +11,7 @@ mod live;
 mod output;
 mod progress;
 mod scale_args;
+mod usage;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -23,7 +24,11 @@ use commands::Cli;
 use exit_status::{ExitStatus, status};
 
 fn main() -> ExitCode {
-    match Cli::parse().run() {
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        usage::with_remedy(error, &words.collect::<Vec<_>>()).exit()
+    });
+    match cli.run() {
         Ok(status) => ExitCode::from(status as u8),
         Err(error) => {
             tell(&error);

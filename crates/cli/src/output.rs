@@ -7,9 +7,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use punctual_model::Run;
+use punctual_report::repeat::quoted;
 use punctual_report::text::{WIDTH, clean, clean_json, clean_lines, wrap};
 use punctual_runner::documents;
 use serde_json::Value;
+
+use crate::UsageError;
 
 /// Writes a line to standard error. Nothing in it commands the terminal, whoever has written it. A
 /// reader that has gone, like `head`, is no error.
@@ -152,6 +155,7 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
 /// Checks that a file can be written, before any work whose results it must take.
 pub fn check_file(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
+    check_parent(path)?;
     let was_there = path.exists();
     let opened = fs::OpenOptions::new().append(true).create(true).open(path);
     let opened = opened.with_context(|| format!("{} cannot be written", path.display()))?;
@@ -161,6 +165,21 @@ pub fn check_file(path: Option<&Path>) -> Result<()> {
         _ = fs::remove_file(path);
     }
     Ok(())
+}
+
+/// Refuses a file in a directory that does not exist.
+pub fn check_parent(path: &Path) -> Result<(), UsageError> {
+    let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
+    match parent {
+        Some(parent) if !parent.exists() => {
+            let command = format!("mkdir -p {}", quoted(&parent.to_string_lossy()));
+            let parent = parent.display();
+            Err(UsageError(format!(
+                "expected a file in an existing directory, found no {parent}: `{command}` makes it"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks that a directory can be made and written to, before any work whose results it must take.
@@ -282,5 +301,22 @@ mod tests {
         }
         check_directory(Some(directory.path())).unwrap();
         assert!(check_directory(Some(&page)).is_err());
+    }
+
+    #[test]
+    fn a_file_in_no_directory_is_a_wrong_request() {
+        let directory = tempfile::tempdir().unwrap();
+        let lost = directory.path().join("none");
+        let wrong = check_file(Some(&lost.join("page.html"))).unwrap_err();
+        let lost = lost.display();
+        let expected = format!(
+            "expected a file in an existing directory, found no {lost}: `mkdir -p {lost}` makes it"
+        );
+        assert_eq!(wrong.to_string(), expected);
+        assert!(wrong.is::<UsageError>());
+        for there in ["page.html", "/page.html", "./page.html"] {
+            assert!(check_parent(Path::new(there)).is_ok(), "{there}");
+        }
+        assert!(check_parent(&directory.path().join("page.html")).is_ok());
     }
 }

@@ -13,7 +13,8 @@ const SAMPLES_MAX: u64 = 1_000_000_000_000;
 #[derive(Clone, Debug, Default, Args)]
 #[group(multiple = false)]
 pub struct ScaleArgs {
-    /// Sample count, as a share of the document's own: 1 is all of it
+    /// Take this share of the samples that the published measurement took (suites osadl, celf,
+    /// …): 1 is all of them
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     scale: Option<f64>,
     /// As many samples (5000, 1e6), of each probe that takes them at an interval
@@ -91,6 +92,12 @@ pub fn parse_duration(text: &str) -> Result<Nanos, String> {
         .ok_or_else(|| "expected a time with its unit, such as 90s, 10m, 12h or 1d".into())
 }
 
+/// Parses how late a sample must be, with its unit.
+pub fn parse_lateness(text: &str) -> Result<Nanos, String> {
+    let expected = "expected a time with its unit, such as 200us or 1ms";
+    parse_duration(text).map_err(|_| format!("{expected}, found {text}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +111,9 @@ mod tests {
         for wrong in ["10", "-1s", "0s", "-1d", "soon"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse_lateness("200us"), Ok(Nanos(200_000)));
+        let wrong = "expected a time with its unit, such as 200us or 1ms, found 200";
+        assert_eq!(parse_lateness("200"), Err(wrong.to_owned()));
     }
 
     #[test]

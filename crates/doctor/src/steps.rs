@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first remedies, as commands.
 
+use punctual_model::CpuId;
+use punctual_model::cpus::show_list;
 use serde::Serialize;
 
 use crate::check::{Diagnosis, Finding, Value, Verdict};
@@ -167,12 +169,12 @@ impl Diagnosis {
             Some(system) => vec![system],
             None => System::COMMON.into(),
         };
-        let online = machine.online().map_or(0, |cpus| cpus.len());
+        let online = by_cores(machine);
         let open = self.wrong().filter(|one| self.settled_by(one).is_none());
         let steps = open.filter_map(|one| {
             let id = one.check.id;
             let anew = isolated_anew(one, machine);
-            let mut remedy = anew.or_else(|| remedy(one, online))?;
+            let mut remedy = anew.or_else(|| remedy(one, &online))?;
             if let (Does::Boot(arguments), Ok(false)) = (&mut remedy.does, machine.is_since(5, 6)) {
                 // Of an argument with a flag that it does not know the kernel takes nothing.
                 *arguments = arguments.replace("=managed_irq,", "=");
@@ -306,7 +308,7 @@ impl Does {
 }
 
 /// The remedy for a finding; `None` if no command mends it.
-fn remedy(one: &Finding, online: usize) -> Option<Remedy> {
+fn remedy(one: &Finding, online: &[CpuId]) -> Option<Remedy> {
     let boot = |arguments: &str| Does::Boot(arguments.to_owned());
     let (title, does) = match one.check.id {
         "preempt-rt" => ("Install a kernel with PREEMPT_RT", Does::RtKernel),
@@ -349,7 +351,7 @@ fn remedy(one: &Finding, online: usize) -> Option<Remedy> {
             "Stop irqbalance",
             Does::Now(&["sudo systemctl disable --now irqbalance"]),
         ),
-        "isolcpus" if online > 1 => (
+        "isolcpus" if online.len() > 1 => (
             "Leave half of the CPUs to the real-time work",
             Does::Boot(isolation(online)),
         ),
@@ -395,15 +397,28 @@ const PERMISSION: &[&str] = &[
     "# then log in again",
 ];
 
-/// Leaves the upper half of the CPUs to the work, and the lower half to all else.
-fn isolation(online: usize) -> String {
-    let (first, last) = (online.div_ceil(2), online - 1);
-    let cpus = if first == last {
-        first.to_string()
-    } else {
-        format!("{first}-{last}")
+/// Leaves the upper half of these CPUs to the work, and the lower half to all else.
+fn isolation(online: &[CpuId]) -> String {
+    let mut cpus = online[online.len().div_ceil(2)..].to_vec();
+    cpus.sort_unstable();
+    format!("isolcpus=managed_irq,domain,{}", show_list(&cpus))
+}
+
+/// The CPUs that are online, those of one core side by side.
+fn by_cores(machine: &Machine) -> Vec<CpuId> {
+    let mut online = machine.online().unwrap_or_default();
+    let core = |cpu: &CpuId| {
+        let path = format!(
+            "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list",
+            cpu.0
+        );
+        let siblings = machine.cpus(&path).ok();
+        siblings
+            .and_then(|all| all.first().copied())
+            .unwrap_or(*cpu)
     };
-    format!("isolcpus=managed_irq,domain,{cpus}")
+    online.sort_by_cached_key(|cpu| (core(cpu), *cpu));
+    online
 }
 
 /// The boot arguments of a check's trial and of the step that sets them: the two must agree.
@@ -413,7 +428,7 @@ pub(crate) fn of_trial(one: &Finding) -> Option<(String, String)> {
     let (Trial::Boot(tried) | Trial::Beside(tried)) = one.check.trial else {
         return None;
     };
-    let does = match remedy(one, 2)?.does {
+    let does = match remedy(one, &[CpuId(0), CpuId(1)])?.does {
         Does::Boot(arguments) => arguments,
         Does::Sysctl(setting) => format!("sysctl.{setting}"),
         _ => return None,

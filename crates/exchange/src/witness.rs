@@ -189,6 +189,10 @@ impl Witness {
     pub fn append_to(&self, file: &Path) -> Result<(), ExchangeError> {
         let line =
             serde_json::to_vec(&Line::Witness(self.clone())).map_err(std::io::Error::other)?;
+        if line.len() as u64 >= BYTES_MOST {
+            let why = "a witness of so many runs has no room in a file: sign with --only RUN";
+            return Err(ExchangeError::Signature(why.to_owned()));
+        }
         let mut member = GzEncoder::new(Vec::new(), Compression::default());
         member.write_all(&line)?;
         member.write_all(b"\n")?;
@@ -200,6 +204,18 @@ impl Witness {
             Err(error.into())
         })
     }
+}
+
+/// Checks that a file with so many witnesses has room for another.
+///
+/// # Errors
+/// If it has none.
+pub fn has_room(witnesses: usize) -> Result<(), ExchangeError> {
+    if witnesses < MOST {
+        return Ok(());
+    }
+    let why = format!("a file has room for {MOST} witnesses: export its runs anew");
+    Err(ExchangeError::Signature(why))
 }
 
 /// Reads what follows the end of a file: witnesses, or nothing.

@@ -16,7 +16,7 @@ use punctual_model::run::Run;
 use punctual_model::units::Nanos;
 
 use crate::arrivals::{FORECASTS, MEANING};
-use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
+use crate::matrix::{Availability as Found, Column, Matrix, Measurement, is_one_subject};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
@@ -39,9 +39,7 @@ impl Comparable {
     /// Refuses runs that did not finish, and sets of runs that did not all measure the same.
     pub fn new(mut runs: Vec<Run>) -> Result<Self, Refusal> {
         refusal::check(&runs)?;
-        let same = |one: &Run, other: &Run| {
-            (&one.subject, one.seed, one.clock()) == (&other.subject, other.seed, other.clock())
-        };
+        let same = |one: &Run, other: &Run| one.seed == other.seed && is_one_subject(one, other);
         let is_apart = |run: &Run| {
             let alike: Vec<&Run> = runs.iter().filter(|other| same(run, other)).collect();
             if !run.is_imported() || alike.len() == runs.len() {
@@ -63,13 +61,15 @@ impl Comparable {
     /// Returns the reason why there is nothing to compare.
     /// Either all runs are seeds of one subject, or no two subjects have measured the same.
     pub fn nothing_to_compare(&self) -> Option<String> {
-        let runs: Vec<String> = self.0.iter().map(|run| run.id.clone()).collect();
-        let runs = crate::text::list(&runs);
+        let ids: Vec<String> = self.0.iter().map(|run| run.id.clone()).collect();
+        let runs = crate::text::list(&ids);
         let matrix = Matrix::new(&self.0);
         let columns = &matrix.columns;
         if columns.len() == 1 {
+            let ids = ids.join(" ");
             return Some(format!(
-                "{runs} are seeds of one subject: nothing to compare"
+                "{runs} are seeds of one subject: nothing to compare; `punctual show {ids}` shows \
+                 them together"
             ));
         }
         let has = |column: &&Column<'_>, row: &&Measurement| !column.found(row).is_empty();
@@ -157,15 +157,18 @@ pub struct Section {
 }
 
 impl Section {
-    /// Shows the ratio that is judged, run by run, as the ratio of the leading figure.
-    fn show_what_is_judged(&mut self) {
-        for (cells, judged) in self.cells.iter_mut().zip(&self.verdicts) {
+    /// Returns the cells as people are shown them: the ratio of the leading figure is the one that
+    /// is judged, run by run, which is not always that of the two values shown.
+    pub fn shown(&self) -> Vec<Vec<Cell>> {
+        let mut shown = self.cells.clone();
+        for (cells, judged) in shown.iter_mut().zip(&self.verdicts) {
             let run_by_run = judged.and_then(|judged| judged.ratio);
             if let (Some(Cell::Time { ratio, .. }), Some(judged)) = (cells.first_mut(), run_by_run)
             {
                 *ratio = Some(judged.estimate);
             }
         }
+        shown
     }
 }
 
@@ -246,7 +249,6 @@ pub fn compare_by(runs: &Comparable, rule: Rule) -> Comparison {
     let sections = matrix.rows.iter().enumerate().map(|(at, row)| {
         let mut section = section(&matrix, row);
         section.verdicts.extend(judged.iter().map(|rows| rows[at]));
-        section.show_what_is_judged();
         section
     });
     let sections: Vec<Section> = sections.collect();

@@ -123,6 +123,14 @@ pub fn rows_csv(result: &Value, path: &str) -> String {
     let mut columns: Vec<String> = Vec::new();
     let mut rows: Vec<Vec<(String, String)>> = Vec::new();
     add_rows(result, "", &steps, &[], &mut rows);
+    // An empty list has no row.
+    rows.retain(|row| {
+        let mut told = row.iter();
+        told.any(|(name, text)| name != "schema" && !text.is_empty())
+    });
+    if rows.is_empty() {
+        return String::new();
+    }
     for (column, _) in rows.iter().flatten() {
         if !columns.contains(column) {
             columns.push(column.clone());

@@ -6,14 +6,17 @@ use punctual_model::limit::{Bound, Demand, Figure};
 use punctual_model::plan::IDLE;
 use punctual_model::probe::{Shape, View};
 use punctual_model::run::State;
-use punctual_model::{Limit, Nanos, Reason, Recording, RecordingKey, Run, Subject, VirtualClock};
+use punctual_model::{
+    Limit, MachineRecord, Nanos, Reason, Recording, RecordingKey, Run, Subject, VirtualClock,
+};
 
 use crate::views;
 
 /// Runs in the order in which a reader compares them.
 #[derive(Debug)]
 pub struct Matrix<'a> {
-    /// The subjects, in order of first appearance.
+    /// The subjects, in order of first appearance. Those that are called the same, but ran on
+    /// another build of the kernel or on another machine, stand beside each other.
     pub columns: Vec<Column<'a>>,
     /// The measurements made, or due, in order of first appearance.
     pub rows: Vec<Measurement>,
@@ -323,22 +326,43 @@ pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
+/// Returns true if two runs are of one subject: of one kernel, on one machine, by one clock.
+/// One id may name two builds of a kernel, and one subject two machines in real time.
+pub(crate) fn is_one_subject(one: &Run, other: &Run) -> bool {
+    is_called_alike(one, other) && machine(one) == machine(other)
+}
+
+/// Returns true if two runs have the same subject and the same clock.
+fn is_called_alike(one: &Run, other: &Run) -> bool {
+    // Times of different clocks are never gathered in one column.
+    one.subject == other.subject && one.clock() == other.clock()
+}
+
+/// The kernel's image, or the machine's name and the address by which it was reached.
+fn machine(run: &Run) -> (&str, Option<&str>) {
+    match &run.machine {
+        MachineRecord::Virtual(machine) => (machine.image_sha256.as_str(), None),
+        MachineRecord::Host(machine) => (machine.host.as_str(), machine.ssh.as_deref()),
+    }
+}
+
 fn columns(runs: &[Run]) -> Vec<Column<'_>> {
     let mut columns: Vec<Column<'_>> = Vec::new();
     for run in runs {
-        // Times of different clocks are never gathered in one column.
-        let same = |column: &&mut Column<'_>| {
-            *column.subject == run.subject && column.clock == run.clock()
-        };
-        match columns.iter_mut().find(same) {
-            Some(column) => column.runs.push(run),
-            None => columns.push(Column {
-                name: String::new(),
-                subject: &run.subject,
-                clock: run.clock(),
-                runs: vec![run],
-            }),
+        let is_own = |column: &&mut Column<'_>| is_one_subject(column.runs[0], run);
+        if let Some(column) = columns.iter_mut().find(is_own) {
+            column.runs.push(run);
+            continue;
         }
+        let mut known = columns.iter();
+        let last = known.rposition(|column| is_called_alike(column.runs[0], run));
+        let new = Column {
+            name: String::new(),
+            subject: &run.subject,
+            clock: run.clock(),
+            runs: vec![run],
+        };
+        columns.insert(last.map_or(columns.len(), |last| last + 1), new);
     }
     let names: Vec<String> = (0..columns.len()).map(|at| name(&columns, at)).collect();
     for (column, name) in columns.iter_mut().zip(names) {
@@ -350,26 +374,62 @@ fn columns(runs: &[Run]) -> Vec<Column<'_>> {
 /// The shortest name that no other column has too.
 fn name(columns: &[Column<'_>], at: usize) -> String {
     type Form = fn(&Column<'_>) -> String;
-    let whole: Form = |column| {
-        let (subject, time) = (column.subject, column.time());
-        let (kernel, boot, bench) = (&subject.kernel, &subject.boot, &subject.bench);
-        let turns = turns(column);
-        format!("{} {kernel} {boot} {bench} {time} {turns}", subject.name)
-    };
-    let forms: [Form; 6] = [
+    let forms: [Form; 9] = [
         |column| column.subject.name.clone(),
         |column| format!("{} {}", column.subject.name, column.subject.bench),
         |column| format!("{} {}", column.subject.name, column.subject.kernel),
         |column| format!("{} {}", column.subject.name, column.subject.boot),
         |column| format!("{} {}", column.subject.name, column.time()),
         |column| format!("{} {}", column.subject.name, turns(column)),
+        whole,
+        |column| format!("{} {}", column.subject.name, release_or_host(column)),
+        |column| format!("{} {}", column.subject.name, image_or_address(column)),
     ];
     let is_own = |form: &&Form| {
         let own = form(&columns[at]);
         columns.iter().filter(|column| form(column) == own).count() == 1
     };
-    let form = forms.iter().find(is_own).unwrap_or(&whole);
-    form(&columns[at])
+    match forms.iter().find(is_own) {
+        Some(form) => form(&columns[at]),
+        None => with_machine(&columns[at]),
+    }
+}
+
+/// All that is asked for before a measurement.
+fn whole(column: &Column<'_>) -> String {
+    let (subject, time) = (column.subject, column.time());
+    let (kernel, boot, bench) = (&subject.kernel, &subject.boot, &subject.bench);
+    let turns = turns(column);
+    format!("{} {kernel} {boot} {bench} {time} {turns}", subject.name)
+}
+
+/// The same, and the machine: different for any two columns.
+fn with_machine(column: &Column<'_>) -> String {
+    let (own, address) = machine(column.runs[0]);
+    let address = address.map_or_else(String::new, |address| format!(" {address}"));
+    format!("{} {own}{address}", whole(column))
+}
+
+/// The release of a virtual machine's kernel, or a real machine's name.
+fn release_or_host(column: &Column<'_>) -> String {
+    match &column.runs[0].machine {
+        MachineRecord::Virtual(machine) => {
+            let release = machine.release.clone();
+            release.unwrap_or_else(|| image_or_address(column))
+        }
+        MachineRecord::Host(machine) => machine.host.clone(),
+    }
+}
+
+/// The first digits of the checksum of a kernel's image, or the address of a real machine: its name
+/// if it was not reached by any.
+fn image_or_address(column: &Column<'_>) -> String {
+    let (own, address) = machine(column.runs[0]);
+    if column.is_virtual() {
+        let digits: String = own.chars().take(8).collect();
+        return format!("image {digits}");
+    }
+    address.unwrap_or(own).to_owned()
 }
 
 /// Describes the length of the turns of several CPUs.
@@ -416,7 +476,7 @@ fn gather_steps(rows: &mut Vec<Measurement>) {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::MachineRecord;
+    use punctual_model::machine::HostMachine;
     use punctual_model::record::Unsupported;
 
     use super::*;
@@ -474,10 +534,6 @@ mod tests {
             (machine.cpus, machine.turn_us) = (cpus, turn_us);
             run
         });
-        let names = |runs: &[Run]| -> Vec<String> {
-            let columns = Matrix::new(runs).columns.into_iter();
-            columns.map(|column| column.name).collect()
-        };
         assert_eq!(names(&runs[..2]), ["none virtual", "none virtual, 2 CPUs"]);
         assert_eq!(
             names(&runs[1..]),
@@ -506,6 +562,65 @@ mod tests {
         let expected = ["none debian-6.12.90-amd64", "none newer", "rt"];
         assert!(names.eq(expected), "{matrix:?}");
         assert_eq!(matrix.name_of(&runs[1]), "none newer");
+    }
+
+    fn names(runs: &[Run]) -> Vec<String> {
+        let columns = Matrix::new(runs).columns.into_iter();
+        columns.map(|column| column.name).collect()
+    }
+
+    #[test]
+    fn two_builds_of_a_kernel_under_one_id_are_two_columns() {
+        let mut runs = [1, 2, 3, 4].map(|seed| fixtures::run("none", seed));
+        assert_eq!(names(&runs), ["none"]);
+        for run in &mut runs[1..3] {
+            fixtures::virtual_machine(run).image_sha256 = "ab".repeat(32);
+        }
+        assert_eq!(names(&runs), ["none image 5f8c1d7e", "none image abababab"]);
+        let matrix = Matrix::new(&runs);
+        let seeds =
+            |column: &Column<'_>| -> Vec<u64> { column.runs.iter().map(|run| run.seed).collect() };
+        assert_eq!(
+            matrix.columns.iter().map(seeds).collect::<Vec<_>>(),
+            [[1, 4], [2, 3]]
+        );
+        assert_eq!(matrix.name_of(&runs[3]), "none image 5f8c1d7e");
+        for run in &mut runs[1..3] {
+            fixtures::virtual_machine(run).release = Some("6.12.91-amd64".into());
+        }
+        let expected = ["none 6.12.90-amd64", "none 6.12.91-amd64"];
+        assert_eq!(names(&runs), expected);
+    }
+
+    #[test]
+    fn two_real_machines_of_one_subject_are_two_columns_beside_each_other() {
+        let on = |name: &str, host: &str, ssh: Option<&str>| {
+            let mut run = fixtures::run(name, 1);
+            run.machine = MachineRecord::Host(HostMachine {
+                host: host.into(),
+                ssh: ssh.map(str::to_owned),
+                ..HostMachine::default()
+            });
+            run
+        };
+        let mut runs = vec![
+            on("rt", "alpha", None),
+            on("none", "alpha", None),
+            on("rt", "beta", None),
+            on("rt", "alpha", None),
+        ];
+        assert_eq!(names(&runs), ["rt alpha", "rt beta", "none"]);
+        assert_eq!(Matrix::new(&runs).columns[0].runs.len(), 2);
+        // Two boards may have one name.
+        runs.push(on("rt", "alpha", Some("root@board")));
+        let expected = ["rt alpha", "rt beta", "rt root@board", "none"];
+        assert_eq!(names(&runs), expected);
+        // What differs otherwise is told by that.
+        runs.truncate(1);
+        runs.push(on("rt", "beta", None));
+        runs[1].subject.kernel = "newer".into();
+        let expected = ["rt debian-6.12.90-rt-amd64", "rt newer"];
+        assert_eq!(names(&runs), expected);
     }
 
     #[test]

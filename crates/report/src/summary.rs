@@ -126,6 +126,7 @@ impl SameClock<'_> {
     }
 
     /// The verdict on two subjects over the rows chosen (CPUs): the one that tells least.
+    /// `None` if there is none that holds for all of them.
     fn judged(
         &self,
         (of, than): &(SubjectFigure, SubjectFigure),
@@ -138,11 +139,7 @@ impl SameClock<'_> {
         let chosen: Vec<Judged> = rows
             .filter_map(|(row, judged)| judged.filter(|_| chosen(row)))
             .collect();
-        let first = *chosen.first()?;
-        let other = chosen.iter().find(|other| other.verdict != first.verdict);
-        let tells_less =
-            other.filter(|other| !matches!(other.verdict, Verdict::Lower | Verdict::Higher));
-        Some(tells_less.copied().unwrap_or(first))
+        tells_least(&chosen)
     }
 
     fn nothing_spoken_of(&self) -> &'static str {
@@ -217,6 +214,42 @@ impl SameClock<'_> {
         };
         let names = distinct(self.rows.iter().filter(is_unsupported).map(probe_and_load));
         Some(format!("Not everywhere supported: {}.", some(&names)?))
+    }
+}
+
+/// Returns the verdict that holds for all rows (CPUs) together: of open ones the one that needs
+/// most, else the one with the smallest effect. `None` if one row is lower and another higher, or
+/// if one is either and another behaved the same.
+fn tells_least(rows: &[Judged]) -> Option<Judged> {
+    let is_any = |verdict: Verdict| rows.iter().any(|row| row.verdict == verdict);
+    if is_any(Verdict::Lower) && is_any(Verdict::Higher) {
+        return None;
+    }
+    // Of equals the first.
+    let open = rows.iter().rev();
+    let open = open.filter(|row| lack(&row.verdict).is_some());
+    if let Some(most) = open.max_by_key(|row| lack(&row.verdict)) {
+        return Some(*most);
+    }
+    let effect = |row: &Judged| row.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
+    let order = |one: &&Judged, other: &&Judged| effect(one).total_cmp(&effect(other));
+    let least = *rows.iter().min_by(order)?;
+    let is_of_all = rows.iter().all(|row| row.verdict == least.verdict);
+    is_of_all.then_some(least)
+}
+
+/// Orders verdicts that leave it open which side is lower, by the runs that they lack: those with
+/// too few for any verdict come last. `None` of the others.
+fn lack(verdict: &Verdict) -> Option<(bool, usize)> {
+    match verdict {
+        Verdict::Undecided(few) => {
+            let have = few.have.0.min(few.have.1);
+            Some((true, few.needed.saturating_sub(have)))
+        }
+        Verdict::NotSeparated { more } => {
+            Some((false, more.map_or(usize::MAX, |more| more as usize)))
+        }
+        Verdict::Lower | Verdict::Higher | Verdict::Identical => None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use punctual_judge::{Difference, fate};
 use punctual_model::record::Provenance;
-use punctual_model::recording::Work;
+use punctual_model::recording::{OBSERVED, Work};
 use punctual_model::run::State;
 use punctual_model::{Facts, Nanos, Recording, Run};
 use serde::Serialize;
@@ -236,6 +236,8 @@ fn figures(there: &Run, here: &Run) -> Vec<Change> {
     for one in &there.recordings {
         let mut all = here.recordings.iter();
         let Some(own) = all.find(|own| own.key == one.key) else {
+            let step = format!("step {}", one.key.step + 1);
+            differ(&one.title(), "recording", step, "none of this name".into());
             continue;
         };
         let title = one.title();
@@ -274,7 +276,7 @@ fn facts(run: &Run) -> Facts {
 /// A figure of a recording, for people: equal texts are equal figures.
 type Figure = (&'static str, fn(&Recording) -> String);
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 8] = [
     ("smallest and largest sample", |one| {
         one.extremes.map_or_else(
             || "none".to_owned(),
@@ -300,6 +302,14 @@ const FIGURES: [Figure; 7] = [
             "as planned"
         };
         end.to_owned()
+    }),
+    ("findings", |one| {
+        let told = one.findings.iter().filter(|(name, _)| *name != OBSERVED);
+        let told = told.map(|(name, found)| {
+            let found = serde_json::to_string(found).unwrap_or_default();
+            format!("{name} {found}")
+        });
+        told.collect::<Vec<_>>().join(", ")
     }),
 ];
 
@@ -670,7 +680,7 @@ mod tests {
     #[test]
     fn figures_that_a_verdict_reads_and_no_digest_covers_are_compared_too() {
         type Forgery = fn(&mut Run);
-        let forgeries: [(Forgery, &str); 7] = [
+        let forgeries: [(Forgery, &str); 8] = [
             (
                 |run| {
                     let settings = &mut run.recordings[0].settings;
@@ -694,6 +704,14 @@ mod tests {
                     settings.insert(punctual_model::recording::MISSED.into(), unknown);
                 },
                 "missed periods",
+            ),
+            (
+                |run| {
+                    let none = punctual_model::Finding::Nanos(Nanos(0));
+                    let findings = &mut run.recordings[0].findings;
+                    findings.insert("switches_untold".into(), none);
+                },
+                "findings",
             ),
             (
                 |run| {

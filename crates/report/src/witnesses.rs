@@ -56,7 +56,8 @@ pub struct Seen {
 }
 
 impl Witnesses {
-    /// Equal if each run was seen equal by somebody with a name, and nobody says otherwise.
+    /// Equal if each run was seen equal by somebody with a name, and nobody says otherwise, or saw
+    /// another digest.
     pub fn outcome(&self) -> Outcome {
         let is_against = |one: &Sighting| {
             one.refused.is_some()
@@ -74,7 +75,13 @@ impl Witnesses {
             let mut own = known.iter().filter(|seen| seen.run == *id);
             own.any(|seen| self.of(seen) == Outcome::Equal)
         };
-        if self.runs.is_empty() || !self.runs.iter().all(is_seen) {
+        // Whoever could not tell may have seen something else nevertheless.
+        let is_other = |seen: &Seen| {
+            let own = self.runs.iter().find(|(id, _)| *id == seen.run);
+            seen.digest.is_some() && own.is_some_and(|(_, digest)| *digest != seen.digest)
+        };
+        let mut all = self.all.iter().flat_map(|one| &one.seen);
+        if self.runs.is_empty() || !self.runs.iter().all(is_seen) || all.any(is_other) {
             return Outcome::Undecided;
         }
         Outcome::Equal

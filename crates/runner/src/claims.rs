@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
-use punctual_published::{Claims, PublishedError, parse_claims};
+use punctual_published::{Claims, parse_claims};
 
-use crate::{Error, data_files};
+use crate::{Error, data_files, mistakes};
 
 static CLAIMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../claims");
 
@@ -35,8 +35,7 @@ pub fn find(name_or_path: &str) -> Result<Claims, Error> {
 }
 
 fn parsed(path: &Path, text: &str) -> Result<Claims, Error> {
-    let wrong = |error: PublishedError| Error::Request(error.to_string());
-    parse_claims(path, text).map_err(wrong)
+    parse_claims(path, text).map_err(|error| mistakes::in_published(path, text, &error))
 }
 
 #[cfg(test)]
@@ -50,5 +49,15 @@ mod tests {
         assert!(crate::suites::find(&claims.suite).is_ok());
         let error = find("dosc").unwrap_err().to_string();
         assert!(error.contains("docs"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_file_and_line() {
+        let error = parsed(Path::new("mine.toml"), "sumary = \"\"\n").unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.starts_with("mine.toml:1: unknown field `sumary`, "),
+            "{error}"
+        );
     }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data files: those that come with Punctual, and the user's own in `~/.config/punctual`.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use include_dir::Dir;
+use punctual_exchange::{ExchangeError, Reader};
 use punctual_kernels::paths;
 
 use crate::Error;
@@ -55,9 +56,34 @@ pub(crate) fn own(kind: &str) -> Result<Vec<(PathBuf, String)>, Error> {
     paths.into_iter().map(with_text).collect()
 }
 
-/// The text of a file.
+/// The text of a TOML file.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
+    if path.is_file() && is_export(path) {
+        return Err(found_export(path));
+    }
     fs::read_to_string(path).map_err(Error::at(path))
+}
+
+/// The error for a file of `punctual export` in place of a TOML file.
+pub(crate) fn found_export(path: &Path) -> Error {
+    wrong(
+        path,
+        "expected a TOML file, found a file of `punctual export`",
+    )
+}
+
+/// Returns true if a path is that of a file of `punctual export`: by its name, which ends with
+/// `.punctual`, or by its first line. A pipe can be read only once, so its name alone counts.
+pub fn is_export(path: &Path) -> bool {
+    let has_name = path.extension().is_some_and(|end| end == "punctual");
+    has_name || (path.is_file() && File::open(path).is_ok_and(starts_as_export))
+}
+
+fn starts_as_export(file: File) -> bool {
+    !matches!(
+        Reader::new(file),
+        Err(ExchangeError::Foreign | ExchangeError::Io(_))
+    )
 }
 
 /// Returns true if a word of a command line or a suite is the path of a TOML file, not a name.
@@ -79,4 +105,41 @@ pub(crate) fn stem(path: &Path) -> String {
 /// The error for a file with invalid content.
 pub(crate) fn wrong(path: &Path, reason: &str) -> Error {
     Error::Request(format!("{}: {}", path.display(), reason.trim_end()))
+}
+
+/// The error for a file with invalid content in a line, which is counted from 1.
+pub(crate) fn wrong_at(path: &Path, line: usize, reason: &str) -> Error {
+    Error::Request(format!("{}:{line}: {}", path.display(), reason.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_exchange::Writer;
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_runs_is_known_by_its_name_or_its_content_and_is_no_toml() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            path
+        };
+        let writer = Writer::new(Vec::new(), "0.1.0").unwrap();
+        let export: Vec<u8> = writer.finish().unwrap();
+        let renamed = write("renamed", &export);
+        let other = write("other.gz", b"\x1f\x8bof another program");
+        let text = write("text.toml", b"");
+        assert!(is_export(&renamed) && is_export(Path::new("none.punctual")));
+        assert!(!is_export(&other) && !is_export(&text) && !is_export(directory.path()));
+        let error = read(&renamed).unwrap_err().to_string();
+        assert!(
+            error.ends_with("renamed: expected a TOML file, found a file of `punctual export`"),
+            "{error}"
+        );
+        // What does not exist is not found to be something.
+        let none = read(&directory.path().join("none.punctual")).unwrap_err();
+        assert!(matches!(none, Error::Io { .. }), "{none}");
+    }
 }

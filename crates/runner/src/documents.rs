@@ -3,8 +3,7 @@
 
 use punctual_published::Document;
 
-use crate::Error;
-use crate::data_files;
+use crate::{Error, data_files, mistakes};
 
 /// All documents that suites repeat, and the user's own in `~/.config/punctual/published`, which
 /// replace those about the same suite.
@@ -12,7 +11,7 @@ pub fn all() -> Result<Vec<Document>, Error> {
     let mut documents = punctual_published::documents()?;
     for (path, text) in data_files::own("published")? {
         let own = punctual_published::parse(&path, &text)
-            .map_err(|error| Error::Request(error.to_string()))?;
+            .map_err(|error| mistakes::in_published(&path, &text, &error))?;
         documents.retain(|one| one.suite != own.suite);
         documents.push(own);
     }

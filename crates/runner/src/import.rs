@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns the measurement of another program into a run, as far as its file permits.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::fmt::rfc2822;
@@ -65,7 +66,8 @@ pub enum ImportError {
 /// If the file has no known format, is damaged, or contradicts itself or the facts given by the
 /// user.
 pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportError> {
-    let foreign = foreign::read_bytes(content)?;
+    let mut foreign = foreign::read_bytes(&as_the_shell(content))?;
+    foreign.cut_short = foreign.cut_short.take().or_else(|| died(&foreign));
     let unit_ns = match (foreign.unit_ns, told.nanoseconds) {
         (Some(unit_ns), true) if unit_ns != 1 => return Err(ImportError::Unit(unit_ns)),
         (Some(unit_ns), _) => unit_ns,
@@ -110,6 +112,85 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
         (None, None) => (State::Finished, None),
     };
     Ok(run)
+}
+
+/// Makes of the command lines above a result what its program was given: without what the shell
+/// does with the output (`2>&1 | tee log`), and without those of earlier results.
+fn as_the_shell(content: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(text) = str::from_utf8(content) else {
+        return content.into();
+    };
+    let is_output = |line: &str| line.starts_with("T:") || line.starts_with("# Histogram");
+    let above = text.lines().take_while(|line| !is_output(line)).enumerate();
+    let commands: Vec<(usize, &str, usize)> = above
+        .filter_map(|(number, line)| Some((number, line, command_in(line)?)))
+        .collect();
+    let is_cyclictest =
+        |(_, line, at): &&(usize, &str, usize)| line[*at..].starts_with("cyclictest ");
+    // The reader of rtla's takes its own last.
+    let last = commands
+        .iter()
+        .rfind(is_cyclictest)
+        .map(|(number, ..)| *number);
+    shortened(text, &commands, last)
+}
+
+/// The place in a line where a command of cyclictest, or of rtla, begins.
+fn command_in(line: &str) -> Option<usize> {
+    let begins =
+        |at: &usize| line[..*at].ends_with(|c: char| c.is_whitespace() || "/#$".contains(c));
+    let found = ["cyclictest -", "rtla timerlat ", "timerlat hist "].iter();
+    let at = found.filter_map(|name| line.find(name)).min()?;
+    (at == 0 || begins(&at)).then_some(at)
+}
+
+/// The text with each command line up to what is the shell's, and of cyclictest's only the last one,
+/// if it is given. Lines keep their numbers.
+fn shortened<'a>(
+    text: &'a str,
+    commands: &[(usize, &str, usize)],
+    last: Option<usize>,
+) -> Cow<'a, [u8]> {
+    let mut changed = false;
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    for (number, line, at) in commands {
+        let own = &line[*at..];
+        let is_earlier = own.starts_with("cyclictest ") && last.is_some_and(|last| *number < last);
+        let end = own.find(['|', '>', '<', '&', ';']).unwrap_or(own.len());
+        let bare = own[..end].trim_end_matches(|one: char| one.is_ascii_digit());
+        let is_descriptor = own[end..].starts_with(['>', '<']) && bare.ends_with(' ');
+        let end = if is_descriptor { bare.len() } else { end };
+        if is_earlier || end < own.len() {
+            lines[*number] = if is_earlier {
+                ""
+            } else {
+                &lines[*number][..at + end]
+            };
+            changed = true;
+        }
+    }
+    if changed {
+        lines.join("\n").into_bytes().into()
+    } else {
+        text.as_bytes().into()
+    }
+}
+
+/// A thread of a histogram without interval that has less than half of another's samples: with a
+/// histogram all of cyclictest's threads have one interval.
+fn died(foreign: &Foreign) -> Option<String> {
+    let threads = &foreign.counted;
+    if foreign.program != "cyclictest" || threads.iter().any(|one| one.interval_us.is_some()) {
+        return None;
+    }
+    let most = threads.iter().map(|one| one.count).max()?;
+    let few = threads
+        .iter()
+        .find(|one| one.count.saturating_mul(2) < most)?;
+    let (variant, count) = (&few.variant, few.count);
+    Some(format!(
+        "{variant} has {count} samples where another has {most}"
+    ))
 }
 
 /// Returns true if a run's values are taken for microseconds only because nothing says otherwise,
@@ -485,7 +566,8 @@ mod tests {
         assert_eq!(one.extremes, Some((Nanos(7_000), Nanos(413_000))));
         assert_eq!(one.sum, Nanos(1_000 * (72 * 7 + 197 * 8 + 413)));
         assert_eq!(one.missed_periods(), None);
-        assert_eq!((run.is_virtual(), run.state), (false, State::Finished));
+        // The second thread has three samples.
+        assert_eq!((run.is_virtual(), run.state), (false, State::Interrupted));
         let provenance = run.provenance.unwrap();
         assert_eq!(provenance.release, "unknown");
         assert_eq!(provenance.facts["load"], unknown());

@@ -96,7 +96,7 @@ pub mod fuzzing {
 }
 
 pub use companion::Companion;
-pub use data_files::is_path;
+pub use data_files::{is_export, is_path};
 pub use error::{Error, did_you_mean};
 pub use observer::Observer;
 pub use runner::{Ended, Job, Results, Runner, now};

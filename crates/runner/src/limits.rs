@@ -25,13 +25,18 @@ pub fn in_file(path: &Path) -> Result<Vec<Limit>, Error> {
 
 /// The limits in a text.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Limit>, Error> {
-    let file: File =
-        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
+    let file: File = toml::from_str(text).map_err(|error| mistakes::in_file(path, text, &error))?;
     if file.limits.is_empty() {
         return Err(wrong(path, "expected a [[limit]], found none"));
     }
     check(&file.limits).map_err(|reason| wrong(path, &reason))?;
     Ok(file.limits)
+}
+
+/// Returns true if a text has limits, and nothing else.
+pub(crate) fn is_all_of(text: &str) -> bool {
+    let table: Option<toml::Table> = toml::from_str(text).ok();
+    table.is_some_and(|table| !table.is_empty() && table.keys().all(|key| key == "limit"))
 }
 
 /// The limits of the suite of this name or in this file; returns an error if it has none.
@@ -73,19 +78,20 @@ mod tests {
         let sound = "# mine\n[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"9 us\"\n";
         let error = said(&sound.replace("9 us", "9"));
         assert!(
-            error.contains("limits.toml: ") && error.contains("line 5, column 1"),
+            error.contains("limits.toml:5: at_most: expected a time with its unit, such as "),
             "{error}"
         );
-        assert!(
-            error.contains("5 | at_most = \"9\"\n  | ^^^^^^^^^^^^^\n"),
-            "{error}"
-        );
+        assert_eq!(error.lines().count(), 1, "{error}");
         let both = said(&format!("{sound}at_least = \"3 us\"\n"));
-        assert!(both.contains("line 2"), "{both}");
-        assert!(error.contains("a time with its unit"), "{error}");
+        assert!(both.contains("limits.toml:2: "), "{both}");
         let error = said(&sound.replace("at_most", "atmost"));
-        assert!(error.contains("line 5"), "{error}");
+        assert!(error.contains("limits.toml:5: "), "{error}");
         assert!(error.contains("did you mean at_most?"), "{error}");
+        let error = said(&sound.replace("[[limit]]", "[limit]"));
+        assert!(
+            error.ends_with("limits.toml:2: expected [[limit]], found [limit]"),
+            "{error}"
+        );
         let error = said(&sound.replace("timer", "timr"));
         assert!(
             error.contains("limit 1") && error.contains("did you mean timer?"),

@@ -181,8 +181,7 @@ fn raw() -> Result<Loads, Error> {
 /// Parses a load; its name is that of its file.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<(String, Load), Error> {
     let name = data_files::stem(path);
-    let load: Load =
-        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
+    let load: Load = toml::from_str(text).map_err(|error| mistakes::in_file(path, text, &error))?;
     check(&name, &load).map_err(|reason| wrong(path, &reason))?;
     Ok((name, load))
 }

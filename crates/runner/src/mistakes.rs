@@ -1,26 +1,96 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Faults in a TOML file, described for whoever wrote it.
 
-use crate::error::did_you_mean;
+use std::path::Path;
 
-/// Describes an error in `text`, with the word that was probably meant.
-pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
-    let said = plain(error.to_string().trim_end());
+use punctual_model::Limit;
+use punctual_published::PublishedError;
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use crate::data_files::wrong_at;
+use crate::error::{Error, did_you_mean};
+
+/// The error for a TOML file with a fault, in one line: `FILE:LINE: reason`.
+pub(crate) fn in_file(path: &Path, text: &str, error: &toml::de::Error) -> Error {
+    let (line, reason) = explain(text, error);
+    wrong_at(path, line, &reason.replace('\n', " "))
+}
+
+/// The error for a file of claims, or a published document, of the user's own.
+pub(crate) fn in_published(path: &Path, text: &str, error: &PublishedError) -> Error {
+    match error {
+        PublishedError::Form { reason, .. } => in_file(path, text, reason),
+        other => Error::Request(other.to_string()),
+    }
+}
+
+/// The line of a place in `text`, counted from 1. The end belongs to the last line.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    let at = at.min(text.len().saturating_sub(1));
+    let before = text.bytes().take(at);
+    before.filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// The line of an error in `text`, counted from 1, and its description, with the word that was
+/// probably meant.
+fn explain(text: &str, error: &toml::de::Error) -> (usize, String) {
+    let message = error.message();
+    let mut at = error.span().map_or(0, |span| span.start);
+    if text.get(at..).is_some_and(|rest| rest.starts_with("[[")) {
+        at = faulty_limit(text, message).unwrap_or(at);
+    }
+    let line = line_of(text, at);
+    if let Some(list) = single(text, line, at, message) {
+        return (line, format!("expected [[{list}]], found [{list}]"));
+    }
     // An error of a whole table is at its head; its keys are from there to the next one.
-    let at = error.span().map_or(0, |span| span.start);
     let part = text.get(at..).unwrap_or(text);
     let part = part.find("\n[").map_or(part, |end| &part[..end]);
-    if let Some(line) = faulty_line(part, error.message()) {
-        let before = text.get(..at).unwrap_or_default();
-        let number = before.matches('\n').count() + 1 + line;
-        return at_line(text, number, error.message());
+    if let Some(below) = faulty_line(part, message) {
+        return (line + below, message.to_owned());
     }
-    let missing = error.message().strip_prefix("missing field `");
+    let said = plain(message.trim_end());
+    let missing = message.strip_prefix("missing field `");
     let Some((missing, _)) = missing.and_then(|rest| rest.split_once('`')) else {
-        return said;
+        return (line, said);
     };
     let hint = did_you_mean(missing, &keys(part));
-    said + &hint.replace("did you mean", "did you mean it by")
+    let hint = hint.replace("did you mean", "did you mean it by");
+    (line, said + &hint)
+}
+
+/// The tables of which files have several, each under `[[NAME]]`.
+const LISTS: [&str; 7] = [
+    "claim", "exclude", "limit", "option", "step", "subject", "worker",
+];
+
+/// The name of a table `[NAME]` that stands where `[[NAME]]` belongs, if that is the error.
+fn single<'a>(text: &'a str, line: usize, at: usize, message: &str) -> Option<&'a str> {
+    let head = text.lines().nth(line - 1)?.trim_start();
+    let name = head.strip_prefix('[')?.split_once(']')?.0.trim();
+    let is_single = !name.starts_with('[');
+    // The table itself, and not something in it.
+    let is_table = text.get(at..).is_some_and(|rest| rest.starts_with('['));
+    let is_first = is_table && message == "invalid type: map, expected a sequence";
+    // The reader takes the second one for the same table.
+    let last = name.rsplit('.').next().unwrap_or_default().trim();
+    let is_second = message == "duplicate key" && LISTS.contains(&last);
+    (is_single && (is_first || is_second)).then_some(name)
+}
+
+/// The place of the limit with this error. The reader of TOML gives that of the first limit.
+fn faulty_limit(text: &str, message: &str) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct File {
+        limit: Vec<Spanned<Value>>,
+    }
+    let file: File = toml::from_str(text).ok()?;
+    let is_faulty = |limit: &&Spanned<Value>| {
+        let read = limit.get_ref().clone().try_into::<Limit>();
+        read.is_err_and(|error| error.message() == message)
+    };
+    Some(file.limit.iter().find(is_faulty)?.span().start)
 }
 
 /// The line of a table, counted from 0, that sets the key in the message `at_most: expected …`.
@@ -28,17 +98,6 @@ fn faulty_line(part: &str, message: &str) -> Option<usize> {
     let (about, _) = message.split_once(": ")?;
     let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim() == about);
     part.lines().position(|line| key(line) == Some(true))
-}
-
-/// A message about a line, in the form that the TOML reader uses.
-fn at_line(text: &str, number: usize, message: &str) -> String {
-    let line = text.lines().nth(number - 1).unwrap_or_default();
-    let margin = " ".repeat(number.to_string().len());
-    let marks = "^".repeat(line.trim_end().chars().count());
-    format!(
-        "TOML parse error at line {number}, column 1\n{margin} |\n{number} | {line}\n\
-         {margin} | {marks}\n{message}"
-    )
 }
 
 /// Translates an error of a TOML reader into plain words, with the word that was probably meant.
@@ -72,18 +131,60 @@ mod tests {
 
     fn said(text: &str) -> String {
         match Suite::parse(text).unwrap_err() {
-            SuiteError::Form(error) => explain(text, &error),
+            SuiteError::Form(error) => in_file(Path::new("s.toml"), text, &error).to_string(),
             other => other.to_string(),
         }
     }
+
+    const SUITE: &str = "name = \"s\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\n";
 
     #[test]
     fn a_misspelt_word_is_named_with_the_one_that_was_meant() {
         let text = "name = \"s\"\nsummary = \"\"\n[[step]]\nprob = \"timer\"\n";
         let missing = said(text);
-        assert!(missing.contains("did you mean it by prob?"), "{missing}");
+        assert!(
+            missing.starts_with("s.toml:3: missing field `probe`; did you mean it by prob?"),
+            "{missing}"
+        );
         let unknown = said(&text.replace("summary", "sumary").replace("prob ", "probe "));
-        assert!(unknown.contains("did you mean summary?"), "{unknown}");
+        assert!(
+            unknown.starts_with("s.toml:2: ") && unknown.ends_with("did you mean summary?"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn a_table_where_a_list_belongs_is_named_whether_there_are_one_or_two() {
+        let limit = "[limit]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"9 us\"\n";
+        let one = said(&format!("{SUITE}{limit}"));
+        assert_eq!(one, "s.toml:5: expected [[limit]], found [limit]");
+        let two = said(&format!("{SUITE}{limit}{limit}"));
+        assert_eq!(two, "s.toml:9: expected [[limit]], found [limit]");
+        let worker = said(&format!(
+            "{SUITE}[load.mine]\nsummary = \"\"\n[load.mine.worker]\nrun = [\"ls\"]\n"
+        ));
+        assert_eq!(
+            worker,
+            "s.toml:7: expected [[load.mine.worker]], found [load.mine.worker]"
+        );
+        // What is twice and no list is twice.
+        let twice = said(&format!("{SUITE}[load.a]\nsummary = \"\"\n[load.a]\n"));
+        assert_eq!(twice, "s.toml:7: duplicate key");
+    }
+
+    #[test]
+    fn a_fault_is_in_one_line_with_the_line_in_which_it_stands() {
+        let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"9 us\"\n";
+        let second = limit.replace("\"worst\"", "\"max\"");
+        let wrong = said(&format!("{SUITE}{limit}{second}"));
+        assert!(
+            wrong.starts_with("s.toml:11: what: expected worst, ")
+                && wrong.ends_with("found \"max\""),
+            "{wrong}"
+        );
+        let open = said(&format!("{SUITE}load = \"idle\n"));
+        assert!(open.starts_with("s.toml:5: "), "{open}");
+        assert_eq!((line_of("", 0), line_of("a\nb\n", 4)), (1, 2));
     }
 
     #[test]

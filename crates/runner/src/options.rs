@@ -203,7 +203,7 @@ pub fn find(name_or_path: &str) -> Result<Options, Error> {
 /// The options in a text.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Options, Error> {
     let options: Options =
-        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
+        toml::from_str(text).map_err(|error| mistakes::in_file(path, text, &error))?;
     check(&options).map_err(|reason| wrong(path, &reason))?;
     Ok(options)
 }
@@ -287,6 +287,10 @@ mod tests {
             (format!("{option}{option}"), "option \"a\" is there twice"),
             (format!("{option}untold = \"x\"\n"), "and not both"),
             (option.replace("boot = \"a\"", ""), "expected what differs"),
+            (
+                option.replace("boot", "bot"),
+                "mine.toml:3: unknown field `bot`, expected one of ",
+            ),
             (option.replace("boot", "bot"), "did you mean boot?"),
             (
                 format!("programs = [\"chrt\"]\n{option}"),
@@ -295,7 +299,7 @@ mod tests {
         ] {
             let error = parsed(&text).unwrap_err();
             assert!(error.contains(expected), "{error}");
-            assert!(error.starts_with("mine.toml: "), "{error}");
+            assert!(error.starts_with("mine.toml:"), "{error}");
         }
     }
 }

@@ -181,6 +181,11 @@ impl Runner<'_> {
             }
             InStore::Known(id) => {
                 let kept = self.store.load(&id)?;
+                // A right or a device that a real machine lacked may be there by now.
+                if !kept.is_virtual() && !kept.is_whole() {
+                    run.id = self.store.begin(&run)?;
+                    return Ok(Some(Begun::New(Box::new(run))));
+                }
                 self.observer.kept(&kept, &job.plan);
                 Ok(Some(Begun::Kept(Box::new(kept))))
             }
@@ -223,8 +228,11 @@ impl Runner<'_> {
         let stored = match record {
             Record::Provenance(provenance) => {
                 let stored = store.set_provenance(&id, &provenance);
-                let boot = &made.run.subject.boot;
-                made.refused = preemption::contradiction(boot, &provenance.preemption);
+                // A real machine is taken as it is, whatever its boot arguments ask for.
+                if made.run.is_virtual() {
+                    let boot = &made.run.subject.boot;
+                    made.refused = preemption::contradiction(boot, &provenance.preemption);
+                }
                 made.run.provenance = Some(provenance);
                 stored
             }

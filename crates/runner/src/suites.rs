@@ -17,7 +17,7 @@ use punctual_model::plan::{IDLE, Step};
 use punctual_model::suite::{Suite, SuiteError};
 use toml::{Table, Value};
 
-use crate::data_files::{self, wrong};
+use crate::data_files::{self, found_export, is_export, wrong};
 use crate::loads::{self, Loads};
 use crate::{Error, limits, mistakes, program};
 
@@ -47,10 +47,19 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
     }
     let mut suites = all()?;
     suites.remove(name_or_path).ok_or_else(|| {
-        if Path::new(name_or_path).is_file() {
+        let path = Path::new(name_or_path);
+        if path.is_file() && is_export(path) {
+            return found_export(path);
+        }
+        if path.is_file() {
             let file = "a file is named with its directory";
             return Error::Request(format!(
                 "there is no suite \"{name_or_path}\"; {file}: ./{name_or_path}"
+            ));
+        }
+        if is_run(name_or_path) {
+            return Error::Request(format!(
+                "{name_or_path} is a run; `punctual show {name_or_path}` shows it"
             ));
         }
         let known: Vec<&str> = suites.keys().map(String::as_str).collect();
@@ -58,9 +67,21 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
     })
 }
 
+/// Returns true if a word has the form of a run's name: `r3`.
+fn is_run(word: &str) -> bool {
+    let number = word.strip_prefix(['r', 'R']);
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    })
+}
+
 /// A suite that measures these probes, each under each of these loads, or idle if there are none.
 /// Its subjects are those of the suite `demo`.
 pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<Suite, Error> {
+    let known = known_probes();
+    if let Some(unknown) = probes.iter().find(|probe| !known.contains(&probe.as_str())) {
+        return Err(Error::unknown("probe", unknown, &known));
+    }
     let step = |probe: &String| Step {
         probe: probe.clone(),
         load: IDLE.into(),
@@ -181,7 +202,13 @@ fn adopt(own: &mut Loads, load: &str, directory: &Path) -> Result<String, Error>
 
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
     let mut suite = Suite::parse(text).map_err(|error| match error {
-        SuiteError::Form(error) => wrong(path, &mistakes::explain(text, &error)),
+        SuiteError::Form(_) if limits::is_all_of(text) => {
+            let path = path.display();
+            Error::Request(format!(
+                "{path} has limits and no steps: `punctual judge SUITE --limits {path}` takes them"
+            ))
+        }
+        SuiteError::Form(error) => mistakes::in_file(path, text, &error),
         error => wrong(path, &error.to_string()),
     })?;
     for (name, load) in &suite.loads {
@@ -201,6 +228,11 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
     Ok(suite)
 }
 
+/// The names of all probes.
+fn known_probes() -> Vec<&'static str> {
+    probes::ALL.iter().map(|probe| probe.name).collect()
+}
+
 /// The plan for one run of these steps, which are all or some of the suite's. Faults in them are
 /// reported here, before any boot.
 pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<Plan, Error> {
@@ -208,7 +240,7 @@ pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<P
         let wrong = |reason: String| {
             Error::Request(format!("suite \"{}\", step {number}: {reason}", suite.name))
         };
-        let known: Vec<&str> = probes::ALL.iter().map(|probe| probe.name).collect();
+        let known = known_probes();
         if !known.contains(&step.probe.as_str()) {
             let unknown = Error::unknown("probe", &step.probe, &known);
             return Err(wrong(unknown.to_string()));
@@ -281,6 +313,12 @@ mod tests {
         assert_eq!(suite.steps[3].params, params);
         let idle = of_probes(&words(&["timer"]), &[], &params).unwrap();
         assert_eq!(pairs(&idle), ["timer / idle"]);
+        assert_eq!(idle.subjects, find("demo").unwrap().subjects);
+        // It is no step of a suite that anybody has written.
+        let unknown = of_probes(&words(&["timer", "tmier"]), &[], &params);
+        let unknown = unknown.unwrap_err().to_string();
+        let expected = "there is no probe \"tmier\"; did you mean timer?";
+        assert!(unknown.starts_with(expected), "{unknown}");
     }
 
     #[test]
@@ -327,6 +365,31 @@ mod tests {
         std::fs::write(&path, text.replace("./mine", "./none")).unwrap();
         let error = find(path.to_str().unwrap()).unwrap_err().to_string();
         assert!(error.contains("none.toml"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_suite_is_named_as_what_it_is() {
+        let said = |word: &str| find(word).unwrap_err().to_string();
+        assert_eq!(said("r12"), "r12 is a run; `punctual show r12` shows it");
+        for other in ["r", "rt", "r1x", "12"] {
+            let said = said(other);
+            assert!(said.starts_with("there is no suite "), "{said}");
+        }
+        let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"9 us\"\n";
+        let path = Path::new("limits.toml");
+        let limits = parse(path, limit).unwrap_err().to_string();
+        assert_eq!(
+            limits,
+            "limits.toml has limits and no steps: `punctual judge SUITE --limits limits.toml` \
+             takes them"
+        );
+        // With more than limits it is meant as a suite.
+        let named = parse(path, &format!("name = \"s\"\n{limit}"));
+        let named = named.unwrap_err().to_string();
+        assert!(
+            named.starts_with("limits.toml:1: missing field `"),
+            "{named}"
+        );
     }
 
     #[test]

@@ -1328,10 +1328,39 @@ fn a_command_line_above_a_text_is_held_against_it() {
     // What is not understood says nothing.
     let prose = lines("I ran cyclictest -t 4 -l 5 and saw:", 10_000).unwrap();
     assert_eq!(prose.state, State::Finished);
+    // Nor does an earlier command line say anything of what another one measured.
+    for last in ["cyclictest -q -p80", "cyclictest -q --dbg_cyclictest"] {
+        let both = format!("cyclictest -N -q -p80\nroot@board:~# {last}");
+        let run = lines(&both, 10_000).unwrap();
+        assert_eq!(run.recordings[0].max(), Some(Nanos(40_000)), "{last}");
+    }
+    // What the shell does with the output is no part of it.
+    for shell in ["2>&1 | tee log", "2>/dev/null", "> log 2>&1"] {
+        let long = format!("cyclictest -q -p80 -D 1h {shell}");
+        assert_eq!(state(lines(&long, 10_000)), State::Interrupted, "{shell}");
+        let whole = format!("cyclictest -q -p80 -l 10000 -t {shell}");
+        assert_eq!(state(lines(&whole, 10_000)), State::Finished, "{shell}");
+    }
     let name = "04c-same-release-host-a.json";
     has(
         &changed(name, "-S -p", "-t 4 -p").unwrap_err(),
         &["1 threads", "-t 4"],
+    );
+}
+
+#[test]
+fn a_histograms_thread_with_few_samples_has_died() {
+    let histogram = "# Histogram\n000005 999000\t000005\n000009 001000\t000005\n\
+                     # Min Latencies: 00005 00005\n# Avg Latencies: 00005 00007\n\
+                     # Max Latencies: 00009 00009\n# Histogram Overflows: 00000 00000\n";
+    is_cut(
+        histogram,
+        &["thread 1 has 10 samples where another has 1000000"],
+    );
+    is_whole(
+        &histogram
+            .replace("999000\t000005", "999000\t500000")
+            .replace("001000\t000005", "001000\t500000"),
     );
 }
 

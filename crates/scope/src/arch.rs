@@ -90,6 +90,13 @@ impl Code {
     }
 }
 
+/// Returns true if a kernel's release is older than a version, or tells no version.
+fn is_before(release: &str, other: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    number().zip(number()).is_none_or(|version| version < other)
+}
+
 /// The entries of interrupts that other CPUs send, and the functions that send them.
 pub const IPIS: [(&str, &str); 3] = x86_64::IPIS;
 

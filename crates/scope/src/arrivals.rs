@@ -247,8 +247,11 @@ pub fn chosen(run: &Run, wanted: &Wanted) -> Result<Vec<usize>, ScopeError> {
         }
     }
     if found.is_empty() {
-        let why = why.unwrap_or_else(|| "no such recording".to_owned());
-        return Err(ScopeError::NotTold(run.id.clone(), why));
+        let id = run.id.clone();
+        return Err(match why {
+            Some(why) => ScopeError::NotTold(id, why),
+            None => ScopeError::NoSuch(id, wanted.none_such(run)),
+        });
     }
     Ok(found)
 }
@@ -419,7 +422,12 @@ pub fn arrivals(
     on: OnEvent,
 ) -> Result<(Vec<Arrivals>, String), ScopeError> {
     if machine.cpus > 1 {
-        return Err(ScopeError::ManyCpus(run.id.clone(), machine.cpus));
+        let why = format!(
+            "it was measured on {} CPUs, and arrivals are known of one: the others' turns would \
+             count, too",
+            machine.cpus
+        );
+        return Err(ScopeError::NotTold(run.id.clone(), why));
     }
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
@@ -437,7 +445,7 @@ pub fn arrivals(
         .map_or(Vec::new(), |_| Program::values(&symbols));
     let names = Names::new(&symbols, &programs);
     let mut follower = Follower {
-        tracer: SectionTracer::with_periods(names, preemption, program),
+        tracer: SectionTracer::with_periods(names, preemption, steps.keys().copied(), program),
         clock,
         steps,
     };

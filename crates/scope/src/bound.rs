@@ -150,6 +150,10 @@ pub fn bound(surveyed: &[(&Run, Survey)]) -> Bound {
     };
     if bound.misfit.is_none() {
         bound.latencies = Interference::ALL.map(|told| bound.latency(told)).to_vec();
+        bound.misfit = bound.contradiction();
+        if bound.misfit.is_some() {
+            bound.latencies.clear();
+        }
     }
     bound
 }
@@ -160,6 +164,27 @@ impl Bound {
         let mut delays = self.delays.iter();
         let found = delays.find(|worst| worst.delay.kind == kind);
         found.map_or(Nanos::ZERO, |worst| worst.delay.longest)
+    }
+
+    /// Returns the reason why it cannot be a bound: what it was made of contradicts it.
+    fn contradiction(&self) -> Option<String> {
+        if self.delay(DelayKind::St) == Nanos::ZERO {
+            return Some(
+                "no switch between threads was followed, so what is off is unknown".into(),
+            );
+        }
+        let sure = [
+            Interference::SlidingWindow,
+            Interference::SlidingWindowWorst,
+        ];
+        let of_sure = |one: &&Latency| sure.contains(&one.interference);
+        let latencies = self.latencies.iter().filter(of_sure);
+        let least = latencies.filter_map(|one| one.sampled).min()?;
+        let seen = self.observed.as_ref()?;
+        (seen.late > least).then(|| {
+            let (late, run) = (seen.late, &seen.run);
+            format!("a sample of {run} was {late} late, and the bound would be {least}")
+        })
     }
 
     /// Returns the parts of the longest bound with their lengths in the latest aimed sample, those

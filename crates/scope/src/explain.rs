@@ -58,7 +58,7 @@ impl Wanted {
     }
 
     /// Returns the text for no matching recording: what was asked for, and what the run has.
-    fn none_such(&self, run: &Run) -> String {
+    pub(crate) fn none_such(&self, run: &Run) -> String {
         let asked = [
             ("probe", &self.probe),
             ("load", &self.load),

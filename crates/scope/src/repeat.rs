@@ -140,6 +140,14 @@ impl Repeater {
             Symbols::parse(machine.kernel.architecture, &text).map_err(ScopeError::NoSymbols)?;
         let image = &machine.kernel.image;
         symbols.learn(&fs::read(image).map_err(at(image))?);
+        // Else nothing that switches preemption off would be seen, and nothing would show that.
+        let needed = symbols.code().variables;
+        if !needed.is_empty() && needed.iter().all(|name| symbols.variable(name).is_none()) {
+            return Err(ScopeError::NoSymbols(format!(
+                "/proc/kallsyms has none of {}: build the kernel with CONFIG_KALLSYMS_ALL=y",
+                needed.join(", ")
+            )));
+        }
         // Each of its saved masks would be taken for a mere look, and nothing would show that.
         if (symbols.code().must_save)(&machine.kernel.release) && !symbols.saves_any() {
             let image = image.display();

@@ -167,8 +167,11 @@ impl Symbols {
     /// Returns the name that covers an address of the kernel, and the distance of the address from
     /// it.
     pub fn at(&self, address: u64) -> Option<(&Symbol, u64)> {
-        let symbol = &self.text[self.number(address)?];
-        Some((symbol, address - symbol.address))
+        let number = self.number(address)?;
+        let (symbol, next) = (&self.text[number], self.text.get(number + 1));
+        let behind = address - symbol.address;
+        let is_last = next.is_none_or(|next| next.module != symbol.module);
+        (!is_last || behind < LAST).then_some((symbol, behind))
     }
 
     /// Returns the range of the code with this name.
@@ -188,6 +191,10 @@ impl Symbols {
         self.code
     }
 }
+
+/// The most bytes that the last name of the kernel, or of a module, covers. Code that is made at run
+/// time, such as that of BPF, lies behind them and has no name.
+const LAST: u64 = 1 << 16;
 
 #[cfg(test)]
 mod tests {

@@ -431,6 +431,12 @@ impl Routes<'_> {
         let unnamed = || Failure::Wrong("choose a baseline".into());
         let baseline = self.query.value("baseline").ok_or_else(unnamed)?;
         let ids = self.store.baseline(baseline)?;
+        if let Some(own) = here.iter().find(|run| ids.contains(&run.id)) {
+            return Err(Failure::Wrong(format!(
+                "{} is of baseline {baseline}, which it always equals: choose a later run",
+                own.id
+            )));
+        }
         let there = ids.iter().map(|id| load(self.store, id));
         let mut there: Vec<Run> = there.collect::<Result<_, _>>()?;
         for run in here.iter_mut().chain(&mut there) {

@@ -2,6 +2,8 @@
 //! Copies runs from one store into another: each once, however often it is tried and whoever else
 //! tries it, because a run has the same `uid` in all stores.
 
+use std::collections::BTreeMap;
+
 use punctual_model::run::State;
 use rusqlite::types::Value;
 use rusqlite::{ToSql, named_params};
@@ -81,6 +83,7 @@ impl Store {
         let numbers = self.transact(Kind::Read, |transaction| {
             transaction.all(sql::SELECT_NUMBERS, &[], |row| row.get::<i64>("number"))
         })?;
+        let mut ids = BTreeMap::new();
         for number in numbers {
             let done = match self.copy_run(number, to) {
                 // What is damaged does not spread, and keeps nothing else back.
@@ -90,12 +93,17 @@ impl Store {
                 }),
                 done => done?,
             };
+            if let Some(Transferred::Copied { from, to } | Transferred::Known { from, to, .. }) =
+                &done
+            {
+                ids.insert(from.clone(), to.clone());
+            }
             if let Some(done) = done {
                 each(done)?;
             }
         }
         for (name, runs) in self.baselines()? {
-            each(self.copy_baseline(name, &runs, to)?)?;
+            each(copy_baseline(name, &runs, &ids, to)?)?;
         }
         for campaign in self.campaigns()?.into_iter().rev() {
             each(self.copy_campaign(&campaign, to)?)?;
@@ -137,9 +145,16 @@ impl Store {
             return Ok(Some(Transferred::Known { from, to, stories }));
         }
         // Each of its parts is read, and checked.
-        match self.load(&from) {
+        let run = match self.load(&from) {
             Err(StoreError::Unknown { .. }) => return Ok(None),
-            read => drop(read?),
+            read => read?,
+        };
+        // A run that came there by a file has another uid.
+        let same = to.transact(Kind::Read, |there| rows::select_same(there, &run))?;
+        if let Some(known) = same {
+            let stories = self.copy_stories(number, known, to)?;
+            let to = rows::id_of(known);
+            return Ok(Some(Transferred::Known { from, to, stories }));
         }
         let (is_new, there) = to.transact(Kind::Write, |there| {
             self.transact(Kind::Read, |here| Ok(insert(here, number, &row, there)))
@@ -169,40 +184,6 @@ impl Store {
         })
     }
 
-    fn copy_baseline(
-        &self,
-        name: String,
-        runs: &[String],
-        to: &Self,
-    ) -> Result<Transferred, StoreError> {
-        let uids = self.transact(Kind::Read, |here| {
-            let uid = |id: &String| {
-                let of_run = named_params! { ":run": rows::find(here, id)? };
-                let uid = here.first(sql::SELECT_RUN, of_run, |row| row.get::<String>("uid"))?;
-                Ok(uid.unwrap_or_default())
-            };
-            runs.iter().map(uid).collect::<Result<Vec<_>, Fault>>()
-        })?;
-        let fits = to.transact(Kind::Write, |there| {
-            let mut ids = Vec::new();
-            for uid in &uids {
-                ids.extend(number_by_uid(there, uid)?.map(rows::id_of));
-            }
-            let known = baselines::all(there)?;
-            match known.into_iter().find(|(known, _)| *known == name) {
-                Some((_, known)) => Ok(known == ids),
-                // One of its runs is being written, or was removed.
-                None if ids.len() < uids.len() => Ok(false),
-                None => baselines::set(there, &name, &ids).map(|()| true),
-            }
-        })?;
-        Ok(if fits {
-            Transferred::Baseline { name }
-        } else {
-            Transferred::OtherBaseline { name }
-        })
-    }
-
     fn copy_campaign(
         &self,
         campaign: &CampaignSummary,
@@ -228,6 +209,30 @@ impl Store {
         })?;
         Ok(Transferred::Campaign { name })
     }
+}
+
+/// Copies a baseline of these runs; `ids` has their ids in the other store.
+fn copy_baseline(
+    name: String,
+    runs: &[String],
+    ids: &BTreeMap<String, String>,
+    to: &Store,
+) -> Result<Transferred, StoreError> {
+    let there: Option<Vec<String>> = runs.iter().map(|id| ids.get(id).cloned()).collect();
+    let fits = to.transact(Kind::Write, |transaction| {
+        let known = baselines::all(transaction)?;
+        match (known.into_iter().find(|(known, _)| *known == name), &there) {
+            (Some((_, known)), Some(there)) => Ok(known == *there),
+            (None, Some(there)) => baselines::set(transaction, &name, there).map(|()| true),
+            // One of its runs is being written, is damaged, or was removed.
+            (_, None) => Ok(false),
+        }
+    })?;
+    Ok(if fits {
+        Transferred::Baseline { name }
+    } else {
+        Transferred::OtherBaseline { name }
+    })
 }
 
 /// Copies a run's row, and everything that belongs to it, unless the other store has the run.

@@ -2,6 +2,7 @@
 //! The orders to `labgrid-client`, and its answers.
 
 use std::fmt;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -168,6 +169,8 @@ impl Client {
 fn ask(command: &mut Command) -> Result<Result<String, String>, Error> {
     let output = command
         .stdin(Stdio::null())
+        // Ctrl-C is for Punctual: a power cycle that was cut short would leave the board off.
+        .process_group(0)
         .output()
         .map_err(|error| no_client(command, &error))?;
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -250,6 +253,16 @@ mod tests {
         assert_eq!(found.holder.as_deref(), Some("desk/ann"));
         assert_eq!(shown("Place 'rack1':\n  matches:\n"), None);
         assert_eq!(shown(""), None);
+    }
+
+    #[test]
+    fn ctrl_c_does_not_reach_who_is_asked() {
+        let script = "read pid name state parent group rest </proc/$$/stat; echo $pid $group";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let said = ask(&mut command).unwrap().unwrap();
+        let (process, group) = said.trim().split_once(' ').unwrap();
+        assert_eq!(process, group, "it leads a group of its own");
     }
 
     #[test]

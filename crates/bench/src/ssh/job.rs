@@ -8,8 +8,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use punctual_kernels::checksum;
 use punctual_model::Progress;
-use punctual_model::board::{Answer, Request};
+use punctual_model::board::{Answer, Hello, Request};
 
 use super::Error;
 use super::link::Link;
@@ -20,6 +21,10 @@ use crate::watch::Watched;
 /// Grace period for a target that is asked to end: it ends its step, and its records get here. It
 /// gives up by itself after 5 s.
 const GRACE_OF_STEP: Duration = Duration::from_secs(60);
+
+/// Grace period for a target that is asked to end, from the last on that was heard of it: over a
+/// slow line its records take long.
+const GRACE_OF_WORDS: Duration = Duration::from_secs(10);
 
 /// Grace period for the board to remove a job.
 const GRACE: Duration = Duration::from_secs(60);
@@ -42,6 +47,8 @@ pub struct Job {
     line: Line,
     /// The request that begins the job; `None` once it has begun.
     begin: Option<Request>,
+    /// The [system] for which it is begun.
+    system: String,
     name: String,
     /// The files with what it has said so far.
     stream: Heard,
@@ -82,9 +89,11 @@ struct Lost {
 }
 
 impl Job {
-    /// Begins a job, whose output goes to the files in `directory`.
+    /// Begins a job on the board that has sent this greeting. Its output goes to the files in
+    /// `directory`.
     pub fn begin(
         connect: Connect,
+        hello: &Hello,
         directory: &Path,
         name: &str,
         plan: &str,
@@ -92,7 +101,8 @@ impl Job {
         patience: Duration,
     ) -> Result<Self, RunError> {
         let link = connect(true).map_err(RunError::bench)?;
-        let mut job = Self {
+        let system = system(hello);
+        Ok(Self {
             connect,
             line: Line::Up {
                 link,
@@ -101,9 +111,11 @@ impl Job {
             },
             begin: Some(Request::Begin {
                 job: name.to_owned(),
-                plan: plan.to_owned(),
+                // What another kernel or machine measures by this plan is another job.
+                plan: format!("# on {system}\n{plan}"),
                 take_up,
             }),
+            system,
             name: name.to_owned(),
             stream: Heard::new(&directory.join("stream"))?,
             console: Heard::new(&directory.join("console"))?,
@@ -115,12 +127,10 @@ impl Job {
             is_removed: false,
             patience,
             spent: Duration::ZERO,
-        };
-        job.introduce();
-        Ok(job)
+        })
     }
 
-    /// Tells the board, on a new connection, what is wanted.
+    /// Tells the board, once it has greeted on a new connection, what is wanted.
     fn introduce(&mut self) {
         if self.is_unwanted {
             self.say(&Request::Remove {
@@ -177,7 +187,13 @@ impl Job {
             self.found();
         }
         match answer {
-            Answer::Hello(_) | Answer::Alive => {}
+            Answer::Hello(hello) => {
+                if self.begin.is_some() && system(&hello) != self.system {
+                    return Err(RunError::bench(Error::OtherKernel));
+                }
+                self.introduce();
+            }
+            Answer::Alive => {}
             Answer::Begun { job } => {
                 (self.name, self.begin) = (job, None);
                 self.follow();
@@ -241,7 +257,6 @@ impl Job {
                     since: Instant::now(),
                     lost: Some(lost),
                 };
-                self.introduce();
             }
             Err(error) => {
                 lost.why = error.to_string();
@@ -273,7 +288,7 @@ impl Job {
     pub fn remove(mut self) -> bool {
         let until = Instant::now() + GRACE;
         if !self.is_removed {
-            self.is_unwanted = true;
+            (self.is_unwanted, self.begin) = (true, None);
             self.introduce();
         }
         while !self.is_removed && Instant::now() < until && self.listen().is_ok() {
@@ -297,6 +312,10 @@ impl Watched for Job {
         Some(GRACE_OF_STEP)
     }
 
+    fn grace_of_words(&self) -> Duration {
+        GRACE_OF_WORDS
+    }
+
     fn progress(&mut self) -> Option<Progress> {
         self.progress.clone()
     }
@@ -318,6 +337,17 @@ impl Watched for Job {
     }
 }
 
+/// The machine and the kernel that greet, with its boot arguments, in hexadecimal digits.
+fn system(hello: &Hello) -> String {
+    let Hello {
+        host,
+        release,
+        cmdline,
+        ..
+    } = hello;
+    checksum::of_bytes(format!("{host}\n{release}\n{cmdline}").as_bytes())
+}
+
 /// The output of a job so far on one of its ports.
 struct Heard {
     file: File,
@@ -336,5 +366,98 @@ impl Heard {
         self.file.write_all(bytes)?;
         self.length += bytes.len() as u64;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(release: &str) -> Hello {
+        Hello {
+            host: "board".to_owned(),
+            release: release.to_owned(),
+            ..Hello::default()
+        }
+    }
+
+    /// A job that is begun for the kernel 6.12, on a board that gives these answers and then falls
+    /// silent.
+    fn job(directory: &Path, answers: Vec<Answer>) -> Job {
+        let connect = move |_: bool| {
+            let (link, board) = Link::fake();
+            for answer in &answers {
+                board.send(Ok(answer.clone())).unwrap();
+            }
+            std::mem::forget(board);
+            Ok(link)
+        };
+        let patience = Duration::from_secs(600);
+        let job = Job::begin(
+            Box::new(connect),
+            &hello("6.12"),
+            directory,
+            "own",
+            "seed = 1\n",
+            false,
+            patience,
+        );
+        job.unwrap()
+    }
+
+    fn begun() -> Answer {
+        let job = "own".to_owned();
+        Answer::Begun { job }
+    }
+
+    #[test]
+    fn nothing_is_begun_under_another_kernel() {
+        let directory = tempfile::tempdir().unwrap();
+        let job = |answers| job(directory.path(), answers);
+        let mut other = job(vec![Answer::Hello(hello("6.13")), begun()]);
+        let error = other.status().unwrap_err();
+        assert!(
+            matches!(error.of_bench::<Error>(), Some(Error::OtherKernel)),
+            "{error}"
+        );
+        assert!(other.begin.is_some());
+        let mut same = job(vec![Answer::Hello(hello("6.12")), begun()]);
+        assert_eq!(same.status().unwrap(), None);
+        assert!(same.begin.is_none());
+        // The rest of what was begun is fetched, whatever the board runs by now.
+        let mut later = job(vec![
+            Answer::Hello(hello("6.12")),
+            begun(),
+            Answer::Hello(hello("6.13")),
+            Answer::Ended("it was killed".to_owned()),
+        ]);
+        assert_eq!(later.status().unwrap().as_deref(), Some("it was killed"));
+    }
+
+    #[test]
+    fn a_plan_says_for_which_kernel_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let job = job(directory.path(), Vec::new());
+        let Some(Request::Begin { plan, .. }) = &job.begin else {
+            panic!("it has begun");
+        };
+        let expected = format!("# on {}\nseed = 1\n", system(&hello("6.12")));
+        assert_eq!(*plan, expected);
+        let mut booted_otherwise = hello("6.12");
+        booted_otherwise.cmdline = "preempt=full".to_owned();
+        for other in [hello("6.13"), booted_otherwise] {
+            assert_ne!(system(&other), job.system);
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_of_this_machine() {
+        let directory = tempfile::tempdir().unwrap();
+        let piece = Answer::Stream(vec![0]);
+        let mut job = job(directory.path(), vec![Answer::Hello(hello("6.12")), piece]);
+        job.stream.file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let error = job.status().unwrap_err();
+        assert!(error.of_bench::<io::Error>().is_some(), "{error}");
+        assert_eq!(job.stream.length, 0);
     }
 }

@@ -152,6 +152,28 @@ impl Link {
     }
 }
 
+#[cfg(test)]
+impl Link {
+    /// A link to nobody: the answers are what is sent to the other end, and no request is heeded.
+    pub fn fake() -> (Self, SyncSender<Heard>) {
+        let (sender, answers) = mpsc::sync_channel(64);
+        let mut command = std::process::Command::new("sleep");
+        command.arg("600").stdin(Stdio::null());
+        let link = Self {
+            requests: None,
+            route: Route::Ssh("board".parse().unwrap()),
+            client: Client::start(&mut command, super::End::Killed).unwrap(),
+            encoder: Encoder::default(),
+            answers,
+            complaints: None,
+            has_heard: false,
+            heard: Instant::now(),
+            spoke: Instant::now(),
+        };
+        (link, sender)
+    }
+}
+
 impl Drop for Link {
     fn drop(&mut self) {
         // What is at the other end sees that nobody speaks any more.

@@ -24,6 +24,10 @@ use crate::watch::{Watched, is_ready};
 /// Grace period for a guest that is asked to end: it ends its step and sends what it has.
 const GRACE: Duration = Duration::from_secs(60);
 
+/// The silence allowed to a guest, in seconds of CPU time per second that its step takes at least:
+/// ten times what a fully loaded one needs.
+const SPENT_PER_SECOND: f64 = 60.0;
+
 /// The installed QEMU.
 #[derive(Clone, Debug)]
 pub struct Qemu {
@@ -228,6 +232,10 @@ impl Watched for Process {
             let per_second = rustix::param::clock_ticks_per_second();
             Duration::from_millis(ticks * 1000 / per_second)
         })
+    }
+
+    fn spent_per_second(&self) -> f64 {
+        SPENT_PER_SECOND
     }
 }
 

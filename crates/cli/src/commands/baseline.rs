@@ -2,22 +2,25 @@
 //! `punctual baseline`: names of runs that others are compared with.
 
 use std::path::Path;
+use std::slice;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_report::lists::Rows;
-use punctual_store::Store;
+use punctual_runner::is_export;
+use punctual_store::{Store, StoreError};
 
-use super::{StoreArgs, id, import, is_run, load};
+use super::run_names::refuse;
+use super::{StoreArgs, ids, import, is_run, load};
 use crate::output::say;
 use crate::{ExitStatus, UsageError, output};
 
 const EXAMPLES: &str = "\
 Examples:
   punctual run demo --subject rt --seeds 1..5
-  punctual baseline set stable r1 r2 r3 r4 r5
+  punctual baseline set stable r1..r5
   punctual gate demo --baseline stable --kernel mine
   punctual judge demo --subject rt --limits mine.toml --baseline stable";
 
@@ -37,7 +40,7 @@ enum Action {
     Set {
         /// What to call it
         name: String,
-        /// Finished runs of one suite
+        /// Finished runs of one suite; r1..r4 for all from r1 to r4
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
@@ -77,11 +80,7 @@ impl Baseline {
             let expected = format!("expected a name that is not a run's, found \"{name}\"");
             return Err(UsageError(expected).into());
         }
-        let store = self.store.open()?;
-        let ids: Vec<String> = names
-            .iter()
-            .map(|name| id(&store, name))
-            .collect::<Result<_>>()?;
+        let (store, ids) = self.store.ids(names)?;
         let runs = sound(runs(&store, &ids)?)?;
         measured(&runs)?;
         store.set_baseline(name, &ids)?;
@@ -147,6 +146,11 @@ fn row(name: String, runs: &[Run]) -> Vec<String> {
 /// a file of `punctual export`, which are then stored.
 pub fn named(place: &StoreArgs, names: &[String]) -> Result<Vec<Run>> {
     let is_file = |name: &String| !is_run(name) && Path::new(name).is_file();
+    // Where there is no store yet, there is no baseline either.
+    let lost = names.iter().find(|name| is_lost(name));
+    if let (Some(name), true) = (lost, place.is_new()?) {
+        return Err(neither(name).into());
+    }
     let store = if names.iter().any(is_file) {
         place.open_or_make()?
     } else {
@@ -155,14 +159,34 @@ pub fn named(place: &StoreArgs, names: &[String]) -> Result<Vec<Run>> {
     let mut all = Vec::new();
     for name in names {
         if is_run(name) {
-            all.push(load(&store, name)?);
+            all.extend(runs(&store, &ids(&store, slice::from_ref(name))?)?);
         } else if is_file(name) && !store.baselines()?.iter().any(|(known, _)| known == name) {
             all.extend(runs(&store, &import::of_file(&store, Path::new(name))?)?);
         } else {
-            all.extend(runs(&store, &store.baseline(name)?)?);
+            let of_baseline = store.baseline(name);
+            if let Err(StoreError::UnknownBaseline { .. }) = &of_baseline {
+                if is_lost(name) {
+                    return Err(neither(name).into());
+                }
+                refuse(&store, name)?;
+            }
+            all.extend(runs(&store, &of_baseline?)?);
         }
     }
     sound(all)
+}
+
+/// Returns true if a word is the path of a file that does not exist, as far as its form tells.
+fn is_lost(name: &str) -> bool {
+    let path = Path::new(name);
+    !is_run(name) && !path.is_file() && (name.contains('/') || is_export(path))
+}
+
+/// The error for a word that is neither a file nor a baseline.
+fn neither(name: &str) -> UsageError {
+    UsageError(format!(
+        "there is neither a file nor a baseline \"{name}\" (`punctual baseline list` lists all)"
+    ))
 }
 
 fn runs(store: &Store, ids: &[String]) -> Result<Vec<Run>> {

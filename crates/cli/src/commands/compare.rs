@@ -26,8 +26,9 @@ Runs of other suites, benches, clocks or numbers of samples are refused.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("form").args(["json", "csv"]))]
 pub struct Compare {
-    /// The runs; the first is what the others are compared with
-    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    /// The runs, or ranges of them such as r1..r4; the first is what the others are
+    /// compared with
+    #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
     /// Print JSON
     #[arg(long)]
@@ -49,6 +50,10 @@ impl Compare {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
+        if runs.len() < 2 {
+            let found = self.runs.join(" ");
+            return Err(UsageError(format!("expected two runs at least, found {found}")).into());
+        }
         output::check_file(self.report.as_deref())?;
         output::check_directory(self.data.as_deref())?;
         let runs = Comparable::new(runs).map_err(|refusal| UsageError(refusal.to_string()))?;

@@ -73,6 +73,9 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
     if from == to {
         return Err(UsageError(format!("{from}: expected two stores, found one")).into());
     }
+    if let Some(path) = to.file() {
+        output::check_parent(path)?;
+    }
     let cancel = interrupt::flag()?;
     let (from, to) = (open(&from)?, open(&to)?);
     let mut done = Done::default();

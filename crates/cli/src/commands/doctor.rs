@@ -18,7 +18,7 @@ Examples:
   punctual doctor                 # what to do first on this machine
   punctual doctor --for audio     # the same for sound; also: control, isolated
   sudo punctual doctor --all      # each finding, also what only root sees
-  punctual doctor --skip smi      # it was looked for by hwlatdetect
+  punctual doctor --skip smi      # hwlatdetect has looked for it
   punctual doctor --only preempt-rt --only governor --json
   punctual doctor --report doctor.html
   punctual doctor --root ./board  # a copy of another machine's files

@@ -18,6 +18,7 @@ use punctual_scope::explain::{Explained, Wanted};
 use punctual_store::{Store, Story};
 
 use super::replay_args::ReplayArgs;
+use super::run_names::refuse_form;
 use super::sample_args::SampleArgs;
 use super::{StoreArgs, load};
 use crate::output::say;
@@ -102,6 +103,7 @@ pub struct Explain {
 impl Explain {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
+        refuse_form(&self.run)?;
         if elsewhere::is_file(&self.run) {
             return self.elsewhere();
         }

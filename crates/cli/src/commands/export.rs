@@ -12,12 +12,13 @@ use punctual_exchange::{Baseline, Writer};
 use punctual_model::suite::Suite;
 use punctual_model::{Plan, Run};
 use punctual_runner::loads;
-use punctual_store::Store;
+use punctual_store::{Store, StoreError};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
 use super::measure::what::WhatArgs;
-use super::{StoreArgs, id, is_run};
+use super::run_names::refuse;
+use super::{StoreArgs, ids, is_run};
 use crate::output::say;
 use crate::{ExitStatus, UsageError, output};
 
@@ -37,7 +38,7 @@ Kernels are named in it by their checksum and package, and are not part of it.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Export {
-    /// The runs: r3 or 3; `last`; the name of a baseline
+    /// The runs: r3 or 3; r1..r4 for all from r1 to r4; `last`; the name of a baseline
     #[arg(
         value_name = "RUN|BASELINE",
         required_unless_present = "all",
@@ -77,25 +78,29 @@ impl Export {
 
     /// The runs that are asked for, each once.
     fn ids(&self, store: &Store) -> Result<Vec<String>> {
-        let mut ids = Vec::new();
+        let mut all = Vec::new();
         if self.all {
             let ended = store.list()?.into_iter().rev();
             let ended = ended.filter(|run| run.state != punctual_model::run::State::Running);
-            ids.extend(ended.map(|run| run.id));
+            all.extend(ended.map(|run| run.id));
         }
         for name in &self.runs {
             if is_run(name) {
-                ids.push(id(store, name)?);
-            } else {
-                ids.extend(store.baseline(name)?);
+                all.extend(ids(store, std::slice::from_ref(name))?);
+                continue;
             }
+            let of_baseline = store.baseline(name);
+            if let Err(StoreError::UnknownBaseline { .. }) = &of_baseline {
+                refuse(store, name)?;
+            }
+            all.extend(of_baseline?);
         }
         let mut seen = std::collections::HashSet::new();
-        ids.retain(|id| seen.insert(id.clone()));
-        if ids.is_empty() {
+        all.retain(|id| seen.insert(id.clone()));
+        if all.is_empty() {
             return Err(UsageError("there are no runs that have ended".into()).into());
         }
-        Ok(ids)
+        Ok(all)
     }
 }
 

@@ -20,16 +20,16 @@ use punctual_report::gate::{
 };
 use punctual_report::judgement::{Case, Ksft, cases_of_gate};
 use punctual_report::mail::mail_of_gate;
-use punctual_runner::documents;
 use punctual_runner::gate::{Guest, Looks, Side, guest, sides};
+use punctual_runner::{documents, suites};
 
 use super::again::{again, further_minutes, within};
 use super::arrivals::WatchArgs;
-use super::baseline;
 use super::forms_args::FormsArgs;
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, Prepared};
 use super::replay_args::ReplayArgs;
+use super::{baseline, is_run};
 use crate::output::say;
 use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -110,6 +110,7 @@ impl Gate {
 
     fn tell(&mut self) -> Result<(ExitStatus, Option<Ksft>)> {
         self.forms.check()?;
+        self.refuse_run()?;
         let mut there = baseline::named(&self.measure.store, &self.baseline)?;
         // The order in which they are named is of no matter.
         there.sort_by(|one, other| (one.seed, &one.id).cmp(&(other.seed, &other.id)));
@@ -142,6 +143,18 @@ impl Gate {
         Ok((status, result))
     }
 
+    /// Refuses a run in place of the suite.
+    fn refuse_run(&self) -> Result<(), UsageError> {
+        let is_run = |name: &&str| is_run(name) && suites::find(name).is_err();
+        match self.what.suite_named().filter(is_run) {
+            None => Ok(()),
+            Some(run) => Err(UsageError(format!(
+                "{run} is a run, and gate measures anew: `punctual compare` holds runs against \
+                 each other"
+            ))),
+        }
+    }
+
     /// The suite to measure: what is named, or what the baseline measured. It runs on a guest like
     /// the baseline's, except where an option says otherwise.
     fn suite(&mut self, there: &[Run], guest: Option<Guest>) -> Result<Suite> {
@@ -157,7 +170,7 @@ impl Gate {
         let is_own = match self.what.only_suite() {
             None => !self.what.is_given(),
             // What `--probe` has measured is called by the probe's name.
-            Some(name) => name == first.suite && punctual_runner::suites::find(name).is_err(),
+            Some(name) => name == first.suite && suites::find(name).is_err(),
         };
         if is_own {
             let (suite, what, plan) = own_plan::of(there, self.measure.is_of_all_subjects())?;

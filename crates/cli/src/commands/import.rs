@@ -81,8 +81,12 @@ impl Import {
             each_run(path, &mut |_| Ok(()))?;
         }
         let read = |path: &PathBuf| -> Result<_> {
-            super::open_named(path)?;
-            let content = fs::read(path)?;
+            let mut content = Vec::new();
+            super::open_named(path)?.read_to_end(&mut content)?;
+            if is_export(&content) && !is_file(path) {
+                let wrong = "expected text in a pipe, found compressed bytes: save them in a file";
+                return Err(UsageError(wrong.into()).into());
+            }
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             Ok(import(&name, &content, &told)?)
         };
@@ -98,18 +102,19 @@ impl Import {
         for path in exports {
             add_runs(&store, path)?;
         }
+        let mut known_ones = Vec::new();
         for (path, run) in runs {
             let path = path.display();
             // As a whole or not at all: a kill in between leaves nothing.
             let id = match store.add(&run)? {
                 Added::New(id) => id,
                 Added::Known(known) => {
-                    let wrong = format!(
+                    known_ones.push(format!(
                         "{path}: expected a new file, found what {known} holds already, to the \
                          last figure: the same run counts once (`punctual remove {known}` first, \
                          to import it otherwise)"
-                    );
-                    return Err(UsageError(wrong).into());
+                    ));
+                    continue;
                 }
             };
             let count = counted(run.recordings.len(), "recording");
@@ -131,6 +136,9 @@ impl Import {
                 "A file that names no machine is a subject by itself: files of one machine are \
                  imported with --subject NAME."
             );
+        }
+        if !known_ones.is_empty() {
+            return Err(UsageError(known_ones.join("\n")).into());
         }
         Ok(ExitStatus::Done)
     }
@@ -180,8 +188,11 @@ fn parse_interval(text: &str) -> Result<Nanos, String> {
 }
 
 /// Returns true if a file is one of `punctual export`, damaged or not. Read errors are reported
-/// later, when the file is read.
+/// later, when the file is read. A pipe can be read only once, and is none.
 fn starts_as_export(path: &Path) -> bool {
+    if !is_file(path) {
+        return false;
+    }
     let mut start = [0; 2];
     let is_compressed = File::open(path)
         .and_then(|mut file| file.read_exact(&mut start))
@@ -189,6 +200,10 @@ fn starts_as_export(path: &Path) -> bool {
     is_compressed
         && File::open(path)
             .is_ok_and(|file| !matches!(Reader::new(file), Err(ExchangeError::Foreign)))
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file())
 }
 
 /// Calls `take` with each run of a file.

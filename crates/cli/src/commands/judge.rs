@@ -27,15 +27,15 @@ use super::forms_args::FormsArgs;
 use super::measure::what::ProbeArgs;
 use super::measure::{MeasureArgs, side_by_side, unanswered};
 use super::replay_args::ReplayArgs;
-use super::{StoreArgs, baseline, is_run};
+use super::{StoreArgs, baseline, is_run, run_names};
 use crate::output::say;
 use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual judge r1 r2 r3 r4 r5 --limits mine.toml
-  punctual judge r1 r2 r3 r4 r5 --limits mine.toml --arrivals=10
+  punctual judge r1 r2 r3 r4 r5 --limits mine.toml  # or r1..r5
+  punctual judge r1..r5 --limits mine.toml --arrivals=10
   punctual judge demo --subject rt --limits mine.toml
   punctual judge ./mine.toml  # the suite's own [[limit]]
   punctual judge --probe timer --load stress --kernel mine --limits mine.toml
@@ -71,8 +71,8 @@ more.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Judge {
-    /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
-    /// seeds as its limits need
+    /// Runs (r3 or 3; r1..r4 for all from r1 to r4; `last`); or a suite, which is
+    /// measured first, with as many seeds as its limits need
     #[arg(required_unless_present_any = ["probe", "program"], value_name = "SUITE|RUN")]
     what: Vec<String>,
     #[command(flatten)]
@@ -235,6 +235,7 @@ impl Judge {
             }
             (judged(&limits, &runs, &baselines)?, runs)
         } else {
+            self.refuse_others()?;
             match self.what.as_slice() {
                 [] => self.measured(None)?,
                 [suite] => self.measured(Some(suite))?,
@@ -253,6 +254,19 @@ impl Judge {
         judgement.decide = self.decide(&judgement, &runs, is_of_runs);
         let result = self.show(&judgement, &stories, &runs)?;
         Ok((judgement.fitness(), result))
+    }
+
+    /// Refuses words that are neither runs nor a suite, with what they are.
+    fn refuse_others(&self) -> Result<()> {
+        let is_other = |word: &&String| !is_run(word) && suites::find(word).is_err();
+        for word in self.what.iter().filter(is_other) {
+            run_names::refuse_form(word)?;
+            // What is wrong with a store says nothing of a suite.
+            if let Ok(store) = self.measure.store.open() {
+                run_names::refuse(&store, word)?;
+            }
+        }
+        Ok(())
     }
 
     /// Measures a suite, and judges its runs.

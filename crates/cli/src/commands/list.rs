@@ -30,7 +30,7 @@ pub enum What {
     Loads,
     /// Which probes run under which loads
     Suites,
-    /// What can be judged
+    /// Kernels that can be measured
     Kernels,
     /// What `punctual doctor` asks a machine
     Checks,

@@ -28,7 +28,9 @@ use crate::UsageError;
 use crate::scale_args::ScaleArgs;
 use bench::Bench;
 use labgrid_args::LabgridArgs;
-use number_args::{Seeds, parse_jobs, parse_ns_per_insn, parse_patience, parse_seed, parse_seeds};
+use number_args::{
+    Seeds, parse_jobs, parse_ns_per_insn, parse_one_seed, parse_patience, parse_seed, parse_seeds,
+};
 pub use plans::Plans;
 pub use prepared::Prepared;
 pub use until_decided::unanswered;
@@ -51,7 +53,7 @@ pub struct MeasureArgs {
     bench: Bench,
     #[command(flatten)]
     labgrid: LabgridArgs,
-    /// Judge this kernel instead of the suite's subjects (may be repeated)
+    /// Measure this kernel instead of the suite's subjects (may be repeated)
     #[arg(long, value_name = "ID", conflicts_with = "subject")]
     kernel: Vec<String>,
     /// Take this version of the kernels' packages (6.12.117), not the newest: like ID@VERSION
@@ -60,19 +62,19 @@ pub struct MeasureArgs {
     /// Add these boot arguments; repeated, each makes a subject of its own
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     boot: Vec<String>,
-    /// Judge only this one of the suite's subjects (may be repeated)
+    /// Measure only this one of the suite's subjects (may be repeated)
     #[arg(long, value_name = "NAME")]
     subject: Vec<String>,
     /// Changes the phase of loads and probes: another seed, another interleaving [default: 1]
-    #[arg(long, conflicts_with = "seeds", value_parser = parse_seed)]
+    #[arg(long, conflicts_with = "seeds", value_parser = parse_one_seed)]
     #[arg(allow_hyphen_values = true)]
     seed: Option<u64>,
-    /// One run for each seed: `1..5` (the 5 included), or `1,2,7` [default: as many as the
-    /// suite says, on the virtual bench]
+    /// Run these seeds: `1..5` is five runs (5 included), `1,2,7` three, `5` only seed 5
+    /// [default: as many as the suite says, on the virtual bench]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
-    /// Give each guest the past of this seed, whatever its own: what still differs between
-    /// seeds is due to the phases of loads and probes alone
+    /// Age each guest as with this seed, so that seeds differ only by the phases of probes and
+    /// loads
     #[arg(long, value_name = "SEED", value_parser = parse_seed)]
     past: Option<u64>,
     #[command(flatten)]
@@ -312,7 +314,7 @@ impl MeasureArgs {
         let one = || self.seed.map(|seed| vec![seed]);
         self.seeds
             .as_ref()
-            .map(|seeds| seeds.0.clone())
+            .map(|seeds| seeds.all.clone())
             .or_else(one)
     }
 

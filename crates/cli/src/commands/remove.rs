@@ -4,14 +4,14 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::{StoreArgs, id};
+use super::StoreArgs;
 use crate::ExitStatus;
 use crate::output::say;
 
 /// Remove runs for good
 #[derive(Debug, Args)]
 pub struct Remove {
-    /// The runs
+    /// The runs; r1..r4 for all from r1 to r4
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
     #[command(flatten)]
@@ -21,9 +21,8 @@ pub struct Remove {
 impl Remove {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
-        let store = self.store.open()?;
-        for name in &self.runs {
-            let id = id(&store, name)?;
+        let (store, ids) = self.store.ids(&self.runs)?;
+        for id in ids {
             store.remove(&id)?;
             say!("{id} is removed");
         }

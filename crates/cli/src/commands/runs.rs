@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual runs`: the measurements so far.
 
-use std::str::FromStr as _;
-
 use anyhow::Result;
 use clap::Args;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
 use punctual_model::run::State;
 use punctual_report::csv::rows_csv;
 use punctual_report::lists::Rows;
@@ -12,7 +12,7 @@ use punctual_store::{Filter, Store, Summary};
 
 use super::{NO_RUNS, StoreArgs, id};
 use crate::output::say;
-use crate::{ExitStatus, output};
+use crate::{ExitStatus, UsageError, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +43,7 @@ pub struct Runs {
     #[arg(long, value_name = "NAME")]
     probe: Option<String>,
     /// Only runs in this state: finished, failed, interrupted or running
-    #[arg(long, value_name = "STATE", value_parser = State::from_str)]
+    #[arg(long, value_name = "STATE", value_parser = parse_state)]
     state: Option<State>,
     /// Only runs begun then or later (2026-05-01, 2026-05-01T12:00, UTC)
     #[arg(long, value_name = "TIME")]
@@ -70,11 +70,15 @@ pub struct Runs {
 impl Runs {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
+        let filter = self.filter()?;
         // That nothing was measured yet is no mistake here, as long as no store is named.
-        let runs = if self.store.is_new()? {
-            Vec::new()
+        let (runs, has_others) = if self.store.is_new()? {
+            (Vec::new(), false)
         } else {
-            self.list(&self.store.open()?)?
+            let store = self.store.open()?;
+            let runs = self.list(&store, &filter)?;
+            let has_others = runs.is_empty() && store.newest()?.is_some();
+            (runs, has_others)
         };
         if self.json || self.csv {
             let list = Rows::runs(&runs).json();
@@ -83,6 +87,8 @@ impl Runs {
             } else {
                 output::print_json(&list)?;
             }
+        } else if has_others {
+            say!("no run matches; `punctual runs` without options lists all");
         } else if runs.is_empty() {
             say!("{NO_RUNS}");
         } else {
@@ -98,8 +104,12 @@ impl Runs {
 }
 
 impl Runs {
-    fn list(&self, store: &Store) -> Result<Vec<Summary>> {
-        let filter = Filter {
+    fn filter(&self) -> Result<Filter, UsageError> {
+        let time = |option: &str, given: &Option<String>| {
+            let given = given.as_deref();
+            given.map(|text| parse_time(option, text)).transpose()
+        };
+        Ok(Filter {
             suite: self.suite.clone(),
             subject: self.subject.clone(),
             kernel: self.kernel.clone(),
@@ -107,12 +117,51 @@ impl Runs {
             host: self.host.clone(),
             probe: self.probe.clone(),
             state: self.state,
-            from: self.from.clone(),
-            until: self.until.clone(),
-        };
+            from: time("--from", &self.from)?,
+            until: time("--until", &self.until)?,
+        })
+    }
+
+    fn list(&self, store: &Store, filter: &Filter) -> Result<Vec<Summary>> {
         let before = self.before.as_ref().map(|name| id(store, name));
         let limit = self.limit.unwrap_or(usize::MAX);
-        Ok(store.page(&filter, before.transpose()?.as_deref(), limit)?)
+        Ok(store.page(filter, before.transpose()?.as_deref(), limit)?)
+    }
+}
+
+/// The states, in the order in which help and errors name them.
+const STATES: [State; 4] = [
+    State::Finished,
+    State::Failed,
+    State::Interrupted,
+    State::Running,
+];
+
+fn parse_state(text: &str) -> Result<State, String> {
+    let found = STATES.into_iter().find(|state| state.name() == text);
+    found.ok_or_else(|| {
+        let [first @ .., last] = STATES.map(State::name);
+        let first = first.join(", ");
+        format!("expected {first} or {last}, found \"{text}\"")
+    })
+}
+
+/// A time as the store has it: RFC 3339, UTC. A year or a month is its first part.
+fn parse_time(option: &str, text: &str) -> Result<String, UsageError> {
+    const FORM: &str = "%Y-%m-%dT%H:%M:%SZ";
+    let begins = |rest: &str| format!("{text}{rest}").parse::<DateTime>().is_ok();
+    // With an offset it is a moment; without one it is in UTC.
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        Ok(moment.strftime(FORM).to_string())
+    } else if let Ok(time) = text.parse::<DateTime>() {
+        Ok(time.strftime(FORM).to_string())
+    } else if begins("-01") || begins("-01-01") {
+        Ok(text.to_owned())
+    } else {
+        Err(UsageError(format!(
+            "{option}: expected a time such as 2026-05-01 or 2026-05-01T12:00 (UTC), found \
+             \"{text}\""
+        )))
     }
 }
 
@@ -130,4 +179,42 @@ fn row(run: &Summary) -> Vec<String> {
         run.state.to_string(),
         digest.chars().take(12).collect(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_is_known_by_its_name() {
+        for state in STATES {
+            assert_eq!(parse_state(state.name()), Ok(state));
+        }
+        let wrong = "expected finished, failed, interrupted or running, found \"done\"";
+        assert_eq!(parse_state("done"), Err(wrong.to_owned()));
+    }
+
+    #[test]
+    fn times_are_in_utc_and_can_be_taken_from_the_list() {
+        for (text, expected) in [
+            ("2026", "2026"),
+            ("2026-05", "2026-05"),
+            ("2026-05-01", "2026-05-01T00:00:00Z"),
+            ("2026-05-01T12:00", "2026-05-01T12:00:00Z"),
+            ("2026-05-01 12:00:07", "2026-05-01T12:00:07Z"),
+            ("2026-05-01T12:00:07Z", "2026-05-01T12:00:07Z"),
+            ("2026-05-01T12:00+02:00", "2026-05-01T10:00:00Z"),
+        ] {
+            let parsed = parse_time("--from", text).map_err(|error| error.0);
+            assert_eq!(parsed.as_deref(), Ok(expected), "{text}");
+        }
+        for text in ["yesterday", "2026-13-45", "2026-13", "12:00", ""] {
+            let wrong = parse_time("--from", text).unwrap_err().to_string();
+            let expected = format!(
+                "--from: expected a time such as 2026-05-01 or 2026-05-01T12:00 (UTC), found \
+                 \"{text}\""
+            );
+            assert_eq!(wrong, expected);
+        }
+    }
 }

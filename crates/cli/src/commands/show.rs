@@ -29,7 +29,8 @@ Examples:
 )]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("form").args(["json", "csv"]))]
 pub struct Show {
-    /// The runs: r3 or 3; `last`, or none at all, is the newest one
+    /// The runs: r3 or 3; r1..r4 for all from r1 to r4; `last`, or none at all, is
+    /// the newest one
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
     /// Print JSON

@@ -8,17 +8,17 @@ use punctual_model::capture::{TRACER, Tracer, Tracing};
 use punctual_model::{Fact, Nanos, Run};
 
 use crate::output::say;
-use crate::scale_args::parse_duration;
+use crate::scale_args::parse_lateness;
 
 /// When the kernel's tracer is read, and which.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TraceArgs {
     /// Have the kernel's tracer run, and read it at each new worst sample above this: 200us.
-    /// The subject's name says so, as no figure of it is one without tracer
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// The subject's name says so, because the tracer adds to each figure
+    #[arg(long, value_name = "TIME", value_parser = parse_lateness)]
     trace_above: Option<Nanos>,
     /// The same, and the first such sample is the last of its step
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_lateness)]
     #[arg(conflicts_with = "trace_above")]
     stop_above: Option<Nanos>,
     /// Which tracer runs, be it read or not: events, osnoise, timerlat, wakeup, irqsoff or

@@ -16,7 +16,7 @@ use super::measure::number_args::{Seeds, parse_seeds};
 use super::measure::what::WhatArgs;
 use super::replay_args::ReplayArgs;
 use crate::output::say;
-use crate::scale_args::parse_duration;
+use crate::scale_args::parse_lateness;
 use crate::{ExitStatus, interrupt, output};
 
 const EXAMPLES: &str = "\
@@ -50,9 +50,9 @@ pub struct Tracers {
     #[arg(long, value_name = "N", default_value_t = 400)]
     samples: u64,
     /// Each new worst sample above this is caught
-    #[arg(long, value_name = "TIME", default_value = "30us", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30us", value_parser = parse_lateness)]
     above: Nanos,
-    /// One run for each seed
+    /// Run these seeds: `1..5` is five runs (5 included), `1,2,7` three, `5` only seed 5
     #[arg(long, value_name = "SEEDS", default_value = "1..2", value_parser = parse_seeds)]
     seeds: Seeds,
     /// Print JSON
@@ -69,6 +69,7 @@ impl Tracers {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let cancel = interrupt::flag()?;
+        self.seeds.tell(self.quiet);
         let tracers = if self.tracer.is_empty() {
             Tracer::ALL.to_vec()
         } else {
@@ -110,7 +111,7 @@ impl Tracers {
         });
         let what = WhatArgs::of_timer(&self.load, self.samples, None);
         let suite = measure.suite(&what)?;
-        let plans = measure.plans_of(&suite, &self.seeds.0)?;
+        let plans = measure.plans_of(&suite, &self.seeds.all)?;
         let results = measure.prepare(&what, &suite)?.measure(&plans)?;
         if results.is_interrupted() {
             say!("punctual: interrupted: no result yet; the same command measures the rest");

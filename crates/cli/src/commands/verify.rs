@@ -22,7 +22,8 @@ use punctual_runner::{Job, Runner};
 use punctual_store::Store;
 
 use super::measure::side_by_side;
-use super::{StoreArgs, catalog, virtual_bench};
+use super::run_names::is_range;
+use super::{StoreArgs, catalog, is_run, virtual_bench};
 use crate::output::say;
 use crate::progress::Progress;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -89,6 +90,7 @@ pub struct Verify {
 impl Verify {
     /// Runs the command: the whole file is read before anything is repeated.
     pub fn run(self) -> Result<ExitStatus> {
+        self.refuse_run()?;
         if self.witnesses {
             return witnesses::list(&self.file, self.allowed_signers.as_deref(), self.json);
         }
@@ -139,6 +141,19 @@ impl Verify {
             Outcome::Differs => ExitStatus::Unfit,
             Outcome::Undecided => ExitStatus::Undecided,
         })
+    }
+
+    /// Refuses a run of the store in place of a file.
+    fn refuse_run(&self) -> Result<(), UsageError> {
+        let word = self.file.to_string_lossy();
+        if !is_run(&word) || self.file.exists() {
+            return Ok(());
+        }
+        let found = if is_range(&word) { "runs" } else { "a run" };
+        Err(UsageError(format!(
+            "expected a file of `punctual export`, found {found}: `punctual export {word} -o \
+             {word}.punctual` makes one"
+        )))
     }
 
     fn reader(&self) -> Result<Reader<File>> {

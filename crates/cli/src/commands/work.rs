@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use punctual_bench::RunError;
 use punctual_bench::system::{Event, RunEnding, SystemUnderTest as _};
 use punctual_bench::virtual_bench::VirtualSystem;
 use punctual_kernels::paths::write_atomically;
@@ -90,6 +91,8 @@ fn begun() -> Option<f64> {
 struct Watch {
     progress: Progress,
     guest: Mutex<Duration>,
+    /// The reason why this node could not measure, if it is none of the guest.
+    of_node: Mutex<Option<String>>,
 }
 
 impl Observer for Watch {
@@ -103,6 +106,10 @@ impl Observer for Watch {
 
     fn ended(&self, run: &Run, ending: &RunEnding) {
         *self.guest.lock().unwrap_or_else(PoisonError::into_inner) = ending.measuring;
+        if let Err(error @ RunError::Bench(_)) = &ending.result {
+            let mut of_node = self.of_node.lock().unwrap_or_else(PoisonError::into_inner);
+            *of_node = Some(error.to_string());
+        }
         self.progress.ended(run, ending);
     }
 }
@@ -121,6 +128,7 @@ fn measured(planned: &Run, system: &VirtualSystem) -> Result<(Run, Duration)> {
     let watch = Watch {
         progress: Progress::new(std::iter::once(&plan), true, 1, false),
         guest: Mutex::default(),
+        of_node: Mutex::default(),
     };
     let job = Job {
         group: 0,
@@ -139,6 +147,11 @@ fn measured(planned: &Run, system: &VirtualSystem) -> Result<(Run, Duration)> {
     let results = runner.carry_out(&[job], 1)?;
     if let Some(error) = results.unstored {
         return Err(error.into());
+    }
+    // Nothing is delivered, so that another node measures it.
+    let of_node = watch.of_node.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(why) = &*of_node {
+        anyhow::bail!("this node could not measure: {why}");
     }
     let made = results.runs.into_iter().next();
     let made = made.context("it was ended before it began")?;

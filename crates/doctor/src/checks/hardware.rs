@@ -172,14 +172,71 @@ fn virtualisation(machine: &Machine) -> Result<Verdict, Reason> {
         };
         return Ok(Verdict::of(!is_guest, "CPU flag hypervisor", &*told));
     }
-    // A machine that is not x86 tells it by its device tree, if it has one.
-    let is_guest = machine.has("/proc/device-tree/hypervisor")?;
-    let told = if is_guest { "there" } else { "not there" };
-    Ok(Verdict::of(
-        !is_guest,
-        "hypervisor in the device tree",
-        told,
-    ))
+    of_firmware(machine)
+}
+
+/// Files whose first line shows a virtual machine's maker by its beginning. The signs are those of
+/// systemd (`src/basic/virt.c`), which the target knows, too.
+const DMI: [&str; 5] = [
+    "product_name",
+    "sys_vendor",
+    "board_vendor",
+    "bios_vendor",
+    "product_version",
+];
+const MAKERS: [&str; 17] = [
+    "KVM",
+    "OpenStack",
+    "KubeVirt",
+    "Amazon EC2",
+    "QEMU",
+    "VMware",
+    "VMW",
+    "innotek GmbH",
+    "VirtualBox",
+    "Oracle Corporation",
+    "Xen",
+    "Bochs",
+    "Parallels",
+    "BHYVE",
+    "Hyper-V",
+    "Apple Virtualization",
+    "Google Compute Engine",
+];
+/// Machines that a device tree calls so are virtual.
+const BOARDS: [&str; 4] = ["dummy-virt", "xen,xenvm", "riscv-virtio", "qemu,pseries"];
+
+/// A machine that is not x86 tells it by DMI or its device tree, if it has one.
+fn of_firmware(machine: &Machine) -> Result<Verdict, Reason> {
+    let dmi = DMI.map(|name| machine.text(&format!("/sys/class/dmi/id/{name}")).ok());
+    let is_metal = dmi[0].as_ref().is_some_and(|name| name.ends_with(".metal"));
+    let is_maker = |text: &&String| MAKERS.iter().any(|maker| text.starts_with(maker));
+    let maker = dmi.iter().flatten().find(is_maker);
+    if let Some(maker) = maker.filter(|_| !is_metal) {
+        return Ok(Verdict::of(false, "/sys/class/dmi/id", maker.as_str()));
+    }
+    // A link in /proc, which a copy of the files may lack.
+    let trees = ["/sys/firmware/devicetree/base", "/proc/device-tree"];
+    for tree in trees {
+        let Ok(compatible) = machine.text(&format!("{tree}/compatible")) else {
+            continue;
+        };
+        let board = BOARDS.iter().find(|board| compatible.contains(**board));
+        let is_guest = board.is_some() || machine.has(&format!("{tree}/hypervisor"))?;
+        let told = board
+            .copied()
+            .unwrap_or(if is_guest { "there" } else { "not there" });
+        return Ok(Verdict::of(
+            !is_guest,
+            "hypervisor in the device tree",
+            told,
+        ));
+    }
+    if dmi.iter().any(Option::is_some) {
+        let name = "virtual machine's maker in /sys/class/dmi/id";
+        return Ok(Verdict::of(true, name, "none"));
+    }
+    Err("neither CPU flags, nor DMI, nor a device tree".into())
 }
 
 /// `MSR_SMI_COUNT` of Intel's CPUs since Nehalem: the number of SMIs since the reset.

@@ -134,13 +134,32 @@ fn listed(machine: &Machine, name: &str) -> Result<Vec<CpuId>, Reason> {
     }
 }
 
+/// The CPUs without a tick: as the kernel says, else as it was asked.
+pub(super) fn tickless(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
+    let path = "/sys/devices/system/cpu/nohz_full";
+    if machine.find(path)?.is_some() {
+        return machine.cpus(path);
+    }
+    heeded(machine, "nohz_full", "NO_HZ_FULL")
+}
+
+/// The CPUs that a boot argument lists; none if the kernel is known not to take it.
+fn heeded(machine: &Machine, name: &str, option: &str) -> Result<Vec<CpuId>, Reason> {
+    let mut asked = listed(machine, name)?;
+    let has = machine.config().and_then(|config| config.has(option));
+    if has == Ok(false) {
+        asked.clear();
+    }
+    Ok(asked)
+}
+
 fn nohz_full(machine: &Machine) -> Result<Verdict, Reason> {
-    covers(machine, "nohz_full", &listed(machine, "nohz_full")?)
+    covers(machine, "nohz_full", &tickless(machine)?)
 }
 
 fn rcu_nocbs(machine: &Machine) -> Result<Verdict, Reason> {
-    let mut covered = listed(machine, "rcu_nocbs")?;
-    covered.extend(listed(machine, "nohz_full")?);
+    let mut covered = heeded(machine, "rcu_nocbs", "RCU_NOCB_CPU")?;
+    covered.extend(tickless(machine)?);
     covers(machine, "rcu_nocbs", &covered)
 }
 

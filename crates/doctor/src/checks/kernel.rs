@@ -3,6 +3,7 @@
 
 use punctual_model::Reason;
 
+use super::isolation::tickless;
 use super::source;
 use crate::check::{Check, Severity, Trial, Verdict};
 use crate::machine::Machine;
@@ -358,14 +359,20 @@ fn efi_runtime(machine: &Machine) -> Result<Verdict, Reason> {
 }
 
 fn no_hz(machine: &Machine) -> Result<Verdict, Reason> {
-    for (name, aims) in [("nohz", &["off"][..]), ("nohz_full", &[])] {
-        let value = machine.argument(name)?;
-        let is_it = |value: &String| aims.is_empty() || aims.contains(&value.as_str());
-        if let Some(value) = value.filter(is_it) {
-            return Ok(Verdict::of(true, &format!("boot argument {name}"), &*value));
-        }
+    if let Some(value) = machine.argument("nohz")?.filter(|value| is_off(value)) {
+        return Ok(Verdict::of(true, "boot argument nohz", &*value));
+    }
+    let tickless = tickless(machine)?;
+    if !tickless.is_empty() {
+        return Ok(Verdict::of(true, "CPUs in nohz_full", tickless));
     }
     off(machine, &["NO_HZ_IDLE", "NO_HZ_FULL"])
+}
+
+/// Returns true for what the kernel reads as *off* (`kstrtobool` in `lib/kstrtox.c`).
+fn is_off(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    value.starts_with(['0', 'n', 'f']) || value.starts_with("of")
 }
 
 fn high_resolution_timers(machine: &Machine) -> Result<Verdict, Reason> {
@@ -380,8 +387,10 @@ fn high_resolution_timers(machine: &Machine) -> Result<Verdict, Reason> {
             return Ok(Verdict::of(active == "1", name, active.as_str()));
         }
     }
-    match machine.argument("highres")?.as_deref() {
-        Some("off") => Ok(Verdict::of(false, "boot argument highres", "off")),
+    match machine.argument("highres")? {
+        Some(value) if is_off(&value) => {
+            Ok(Verdict::of(false, "boot argument highres", value.as_str()))
+        }
         _ => on(machine, "HIGH_RES_TIMERS"),
     }
 }

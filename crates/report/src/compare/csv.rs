@@ -7,8 +7,9 @@ use super::{Cell, Comparison, verdict_name};
 use crate::csv::{field, quoted};
 
 /// One line of text for each figure of each subject: RFC 4180, times in nanoseconds.
-/// `verdict`, the bounds of its ratio and its p are those of the judged figure. A field is empty if
-/// nothing is known of it.
+/// `ratio` is that of the time to the first subject's. `verdict`, its p, and the bounds of its own
+/// ratio, which is run by run, are those of the judged figure. A field is empty if nothing is known
+/// of it.
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let mut text =
         "probe,load,variant,figure,subject,ns,ratio,verdict,low,high,p,note\n".to_owned();

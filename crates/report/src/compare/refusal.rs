@@ -55,6 +55,12 @@ pub fn difference(runs: &[Run]) -> Option<String> {
     let (first, others) = runs.split_first()?;
     let mut different = others.iter().filter_map(|other| {
         let what = of_two(first, other)?;
+        if first.suite != other.suite {
+            return Some(format!(
+                "{} is of suite {}, {} of suite {}: measure both with one suite",
+                first.id, first.suite, other.id, other.suite
+            ));
+        }
         let (one, other) = (&first.id, &other.id);
         Some(format!("{one} and {other} cannot be compared: {what}"))
     });

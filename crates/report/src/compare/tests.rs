@@ -107,6 +107,12 @@ fn what_has_no_measurement_in_common_is_nothing_to_compare() {
     let told = |runs| Comparable::new(runs).unwrap().nothing_to_compare();
     let (one, mut other) = (fixtures::run("none", 1), fixtures::run("rt", 1));
     assert_eq!(told(vec![one.clone(), other.clone()]), None);
+    let seeds = told(vec![one.clone(), fixtures::run("none", 2)]);
+    assert_eq!(
+        seeds.unwrap(),
+        "none-1 and none-2 are seeds of one subject: nothing to compare; `punctual show none-1 \
+         none-2` shows them together"
+    );
     for own in &mut other.recordings {
         own.key.variant = format!("other {}", own.key.variant);
     }
@@ -123,7 +129,7 @@ fn what_is_not_the_same_measurement_is_refused_and_named() {
     };
     assert_eq!(
         with(&|run| run.suite = "celf".into()),
-        "none-1 and rt-1 cannot be compared: the suite is demo here and celf there"
+        "none-1 is of suite demo, rt-1 of suite celf: measure both with one suite"
     );
     assert!(
         with(&|run| run.subject.bench = "host".into())
@@ -214,6 +220,76 @@ fn the_table_for_programs_has_a_line_for_each_figure_of_each_subject() {
             ",rt,,,,,,,not measured\n",
         ],
     );
+}
+
+#[test]
+fn a_ratio_for_programs_is_that_of_the_times_beside_it() {
+    let mut runs = fixtures::seeds(5);
+    runs.truncate(10);
+    // The worst of one seed, ten times: the worst of all, and one run of five.
+    let one = &mut runs[5].recordings[1];
+    *one = fixtures::changed(one, &|ns| ns * 10);
+    let comparison = compare(&Comparable::new(runs.clone()).unwrap());
+    let json = comparison_json(&comparison);
+    let subject = &json["measurements"][1]["subjects"][1];
+    let (worst, verdict) = (&subject["figures"]["worst"], &subject["verdict"]);
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let ratio = 3_841_200.0 / 381_400.0;
+    assert_eq!(worst["ns"], 3_841_200);
+    assert!((number(&worst["ratio"]) - ratio).abs() < 1e-9, "{worst}");
+    let percent = (ratio - 1.0) * 100.0;
+    assert!((number(&worst["percent"]) - percent).abs() < 1e-6);
+    assert!(number(&verdict["ratio"]) < 2.0, "{verdict}");
+    let table = comparison_csv(&comparison);
+    let line = "timer,stress,cpu0,worst,voluntary,3841200,10.0713";
+    assert_has(&table, &[line]);
+    // People are shown the ratio that is judged, and are told so.
+    let text = comparison_text(&comparison, 80);
+    assert!(!text.contains("10.07×"), "{text}");
+    assert_has(&text, &["3.84 ms", "of the first figure"]);
+    let page = crate::comparison_page(&runs, &[], &comparison);
+    assert!(!page.contains("10.07×"), "{page}");
+    assert_has(&page, &["of the first figure run by run"]);
+}
+
+#[test]
+fn the_verdict_on_one_row_alone_is_told_in_full() {
+    let of = |seeds: u64| {
+        let mut runs = fixtures::seeds(seeds);
+        runs.retain(|run| ["none", "rt"].contains(&run.subject.name.as_str()));
+        for run in &mut runs {
+            run.recordings.retain(|one| one.key.load == "stress");
+        }
+        let sentences = verdict_sentences(&compare(&Comparable::new(runs).unwrap()));
+        assert_eq!(sentences.len(), 1, "{sentences:?}");
+        sentences.concat()
+    };
+    let told = of(5);
+    let expected = "rt against none, timer, stress, cpu0: lower 1/47 (1/";
+    assert!(told.starts_with(expected), "{told}");
+    let told = of(1);
+    let expected = "rt against none: undecided: too few runs: 1 and 1, ";
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[test]
+fn two_builds_of_one_kernel_are_compared_as_two_subjects() {
+    let mut runs = fixtures::seeds(5);
+    runs.truncate(5);
+    let other = runs.clone();
+    runs.extend(other);
+    for (number, run) in runs.iter_mut().enumerate() {
+        run.id = format!("r{}", number + 1);
+        if number >= 5 {
+            fixtures::virtual_machine(run).image_sha256 = "ab".repeat(32);
+            run.recordings[1] = fixtures::changed(&run.recordings[1], &|ns| ns / 10);
+        }
+    }
+    let comparison = compare(&Comparable::new(runs).unwrap());
+    let expected = ["none image 5f8c1d7e", "none image abababab"];
+    assert_eq!(comparison.subjects, expected);
+    let words = |at: usize| verdict_name(&comparison.sections[at].verdicts[1].unwrap().verdict);
+    assert_eq!([words(0), words(1)], ["identical", "lower"]);
 }
 
 #[test]

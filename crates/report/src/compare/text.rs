@@ -59,7 +59,7 @@ fn put_section(
     let mut rows: Vec<Vec<String>> = vec![iter::once(section.row.title()).chain(heads).collect()];
     let is_work = section.row.is_throughput();
     let names = short_names(&comparison.subjects, NAME);
-    for (name, cells) in names.iter().zip(&section.cells) {
+    for (name, cells) in names.iter().zip(section.shown()) {
         let name = format!("  {name}");
         let cells = cells.iter().map(|cell| cell_text(cell, is_work));
         rows.push(iter::once(name).chain(cells).collect());

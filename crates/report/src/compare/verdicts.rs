@@ -198,7 +198,8 @@ fn of_subject(comparison: &Comparison, at: usize) -> Vec<String> {
     );
     match rows.as_slice() {
         [] => vec![format!("{both}: no row can be judged.")],
-        [(_, one), others @ ..] if others.iter().all(|(_, other)| is_alike(one, other)) => {
+        // A single row with figures to tell is not alike even itself.
+        [(_, one), ..] if rows.iter().all(|(_, other)| is_alike(one, other)) => {
             let what = match &one.verdict {
                 Verdict::Undecided(few) => format!("undecided: {few}"),
                 verdict => name(verdict).to_owned(),

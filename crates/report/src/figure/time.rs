@@ -42,6 +42,17 @@ impl Look {
         }
     }
 
+    /// The value by which the worst of several seeds is found; `None` without samples.
+    fn worst_of(self, recording: &Recording) -> Option<Nanos> {
+        match self {
+            Self::Lateness => recording.max(),
+            Self::Jitter => {
+                let (low, high) = recording.extremes?;
+                Some(Nanos(low.0.saturating_abs().max(high.0.saturating_abs())))
+            }
+        }
+    }
+
     /// The sample that a ring marks.
     fn farthest(self, panel: &Panel<'_>) -> Option<Sample> {
         match self {
@@ -74,7 +85,7 @@ struct Panel<'a> {
 pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let all = series(matrix, row).into_iter().filter(is_drawn);
     let look = Look::of(row);
-    let mut panels: Vec<Panel<'_>> = all.filter_map(panel).collect();
+    let mut panels: Vec<Panel<'_>> = all.filter_map(|one| panel(one, look)).collect();
     let points = || panels.iter().flat_map(|panel| &panel.points);
     let reach = extent(points().filter_map(|point| look.y(point)))?;
     let (_, end) = extent(points().map(|point| look.x(point)))?;
@@ -106,9 +117,9 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
 }
 
 /// Of several seeds, the one with the worst case is drawn.
-fn panel(series: Series<'_>) -> Option<Panel<'_>> {
+fn panel(series: Series<'_>, look: Look) -> Option<Panel<'_>> {
     let found = series.found.iter().rev();
-    let worst = found.max_by_key(|one| one.recording.max())?;
+    let worst = found.max_by_key(|one| look.worst_of(one.recording))?;
     let (recording, seed) = (worst.recording, worst.run.seed);
     let mut points: Vec<Sample> = recording.samples.iter().collect();
     // Where not all samples were kept, the worst were, each with its time, and where they were
@@ -319,5 +330,20 @@ mod tests {
         assert_eq!(figure.svg.0.matches("h0").count(), 30);
         assert!(figure.svg.0.contains("farthest -5.00 µs"));
         assert!(!figure.caption.contains("not drawn"), "{}", figure.caption);
+    }
+
+    #[test]
+    fn the_seed_with_the_sample_that_is_farthest_from_zero_is_drawn() {
+        let runs = [(1, -5_000), (2, 4_500)].map(|(seed, farthest)| {
+            let values = [farthest, 4_000, 0].repeat(10);
+            let jitter = fixtures::recording(["realfeel", "idle", "rtc 2048 Hz"], &values);
+            let mut run = fixtures::run_with(vec![jitter]);
+            run.seed = seed;
+            run
+        });
+        let matrix = Matrix::new(&runs);
+        let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
+        assert!(figure.svg.0.contains("farthest -5.00 µs"));
+        assert_has(&figure.caption, &["1 of rt"]);
     }
 }

@@ -48,9 +48,9 @@ pub struct Case {
     /// The number of independent runs that it rests on.
     pub runs: usize,
     /// The number of samples in these.
-    pub samples: u64,
+    pub samples: Option<u64>,
     /// The measured time that these cover.
-    pub time: Nanos,
+    pub time: Option<Nanos>,
     /// The figure that the measured time is: `worst`, `median`.
     pub figure: String,
     /// The time that was measured, where one is judged.
@@ -103,8 +103,8 @@ fn case(answer: &Answer) -> Case {
         excluded: answer.confidence(),
         more: answer.more.map(|more| format!("to decide: {more}")),
         runs: answer.runs,
-        samples: answer.samples,
-        time: answer.time,
+        samples: Some(answer.samples),
+        time: Some(answer.time),
         figure: "worst".to_owned(),
         measured: measured(answer),
     }
@@ -135,8 +135,8 @@ fn bare(gate: &Gate, one: &Gated, standing: Standing) -> Case {
         excluded: None,
         more: None,
         runs: one.sides[1].runs.len(),
-        samples: 0,
-        time: Nanos::ZERO,
+        samples: None,
+        time: None,
         figure: "worst".to_owned(),
         measured: None,
     }
@@ -169,7 +169,7 @@ fn of_row(gate: &Gate, one: &Gated, row: &Row) -> Case {
             .decisive()
             .map_or_else(|| "worst".to_owned(), |figure| figure.name.clone()),
         measured: row.decisive().map(|figure| figure.here),
-        samples: row.samples,
+        samples: Some(row.samples),
         key,
         ..bare
     }

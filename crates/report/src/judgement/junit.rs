@@ -30,7 +30,8 @@ fn suite(subject: &str, cases: &[&Case]) -> String {
     let failures = count(Outcome::Fail);
     let errors = count(Outcome::Undecided) + count(Outcome::Missing);
     let (name, tests) = (escaped(subject), cases.len());
-    let seconds: f64 = cases.iter().map(|one| one.time.as_secs_f64()).sum();
+    let times = cases.iter().filter_map(|one| one.time);
+    let seconds: f64 = times.map(|time| time.as_secs_f64()).sum();
     let mut text = format!(
         "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" \
          errors=\"{errors}\" skipped=\"0\" time=\"{seconds:.3}\">\n    <properties>\n"
@@ -44,7 +45,9 @@ fn suite(subject: &str, cases: &[&Case]) -> String {
             );
         };
         property("runs", case.runs.to_string());
-        property("samples", case.samples.to_string());
+        if let Some(samples) = case.samples {
+            property("samples", samples.to_string());
+        }
         if let Some(time) = case.measured {
             property(&format!("{}_ns", word(&case.figure)), time.0.to_string());
         }
@@ -57,7 +60,7 @@ fn suite(subject: &str, cases: &[&Case]) -> String {
 fn testcase(case: &Case) -> String {
     let class = escaped(&case.parts.join("."));
     let name = escaped(&case.name);
-    let seconds = case.time.as_secs_f64();
+    let seconds = case.time.map_or(0.0, |time| time.as_secs_f64());
     let reason = escaped(&case.reason);
     let told = match case.outcome {
         Outcome::Pass => {

@@ -36,9 +36,7 @@ fn name(case: &Case) -> String {
 
 fn test(case: &Case, name: &str, runs: &[Run]) -> Value {
     let (subject, path) = name.split_once(':').unwrap_or_default();
-    // Subjects of one name have more behind it.
-    let of_subject = |run: &&Run| case.subject.starts_with(run.subject.name.as_str());
-    let run = runs.iter().find(of_subject);
+    let run = run_of(case, runs);
     let started = run.map(|run| run.started.clone());
     let build = run.map_or(subject, |run| &run.subject.kernel);
     let mut test = json!({
@@ -59,6 +57,18 @@ fn test(case: &Case, name: &str, runs: &[Run]) -> Value {
         test["number"] = number;
     }
     test
+}
+
+/// The first run of a case's subject.
+fn run_of<'a>(case: &Case, runs: &'a [Run]) -> Option<&'a Run> {
+    let is_called = |run: &&Run| case.subject == run.subject.name;
+    // Subjects of one name have more behind it.
+    let is_one_of = |run: &&Run| {
+        let rest = case.subject.strip_prefix(run.subject.name.as_str());
+        rest.is_some_and(|rest| rest.starts_with(" ("))
+    };
+    let called = runs.iter().find(is_called);
+    called.or_else(|| runs.iter().find(is_one_of))
 }
 
 /// Measurements that do not suffice are done without a conclusion; cases not measured are missing.

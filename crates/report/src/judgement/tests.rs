@@ -273,6 +273,33 @@ fn junit_counts_what_it_holds_and_escapes_it() {
 }
 
 #[test]
+fn a_subject_whose_name_begins_with_that_of_another_has_its_own_build() {
+    let mut runs = fixtures::seeds(5);
+    runs.retain(|run| ["none", "rt"].contains(&run.subject.name.as_str()));
+    for run in &mut runs {
+        let own = if run.subject.name == "rt" { "-rt" } else { "" };
+        run.subject.name = format!("debian-6.12{own}");
+    }
+    let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], &runs);
+    let builds = |cases: &[Case]| -> Vec<Value> {
+        let value = kcidb(cases, &runs);
+        let tests = value["tests"].as_array().unwrap().iter();
+        tests.map(|test| test["build_id"].clone()).collect()
+    };
+    let expected = [
+        json!("punctual:debian-6.12.90-amd64"),
+        json!("punctual:debian-6.12.90-rt-amd64"),
+    ];
+    let mut cases = cases(&judgement);
+    assert_eq!(builds(&cases), expected);
+    // Two machines of one name have more behind it.
+    for case in &mut cases {
+        case.subject = format!("{} (virtual, memory 256 MiB)", case.subject);
+    }
+    assert_eq!(builds(&cases), expected);
+}
+
+#[test]
 fn kcidb_and_openmetrics_say_the_same_as_the_verdicts() {
     let judgement = every_kind();
     let runs = fixtures::seeds(5);

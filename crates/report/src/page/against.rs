@@ -15,7 +15,8 @@ pub fn against(comparison: &Comparison) -> Markup {
     html! {
         p.soft {
             "Each figure stands beside that of " (first) ": how many times it is, and by how many "
-            "per cent it is above or below."
+            "per cent it is above or below; of the first figure run by run, which may differ from "
+            "the ratio of the two times shown."
         }
         (wide(&html! { table.kept {
             @for section in &comparison.sections { (block(comparison, section)) }
@@ -37,7 +38,8 @@ pub fn against(comparison: &Comparison) -> Markup {
 }
 
 fn block(comparison: &Comparison, section: &Section) -> Markup {
-    let subjects = comparison.subjects.iter().zip(&section.cells);
+    let shown = section.shown();
+    let subjects = comparison.subjects.iter().zip(&shown);
     html! { tbody {
         tr {
             th.title scope="rowgroup" { span { (section.row.title()) } }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks today's kernels against a document's claims, run by run.
 
+use std::ptr;
+
 use punctual_judge::{
     Comparison as Found, Pair, Rule, Typical, Verdict, compare, compare_rows, runs_for_typical,
     typical,
@@ -195,7 +197,7 @@ fn row(
     };
     let sides = [(of, &one), (than, &other)];
     let label = |(column, runs): (&Column<'_>, &Vec<OfRun<'_>>)| {
-        let of_run = |run: &OfRun<'_>| format!("{} {}", column.name, run.seed);
+        let of_run = |run: &OfRun<'_>| format!("{} {}", column.name, run.number);
         runs.iter().map(of_run).collect::<Vec<_>>()
     };
     let runs = sides.map(label).concat();
@@ -252,12 +254,13 @@ fn quotients(matrix: &Matrix<'_>, ratio: &Ratio) -> Result<Judged, String> {
     Ok(judged)
 }
 
-/// The quotients of the runs with the same seeds.
+/// The quotient of each run that has both figures.
 fn divided<'a>(above: &[OfRun<'a>], below: &[OfRun<'a>]) -> Vec<OfRun<'a>> {
     let quotient = |one: &OfRun<'a>| {
-        let same = |other: &&OfRun<'a>| other.seed == one.seed && other.value > 0.0;
+        let same = |other: &&OfRun<'a>| other.number == one.number && other.value > 0.0;
         let other = below.iter().find(same)?;
         Some(OfRun {
+            number: one.number,
             seed: one.seed,
             value: one.value / other.value,
             recordings: [&one.recordings[..], &other.recordings].concat(),
@@ -323,7 +326,8 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
     Ok(judged)
 }
 
-/// Each word that a subject's runs say, and the seeds of these.
+/// Each word that a subject's runs say, and the runs that say it: in virtual time by their seeds,
+/// in real time, where seeds may be equal, by their places among the subject's runs.
 fn said(
     matrix: &Matrix<'_>,
     column: &Column<'_>,
@@ -340,11 +344,14 @@ fn said(
             if word.tone == views::Tone::Unknown {
                 continue;
             }
-            let seed = one.run.seed;
+            let mut runs = column.runs.iter();
+            let place = runs.position(|run| ptr::eq(*run, one.run));
+            let by_place = place.filter(|_| !column.is_virtual());
+            let run = by_place.map_or(one.run.seed, |place| place as u64);
             match said.iter_mut().find(|(text, _)| *text == word.text) {
-                Some((_, seeds)) if seeds.contains(&seed) => {}
-                Some((_, seeds)) => seeds.push(seed),
-                None => said.push((word.text, vec![seed])),
+                Some((_, runs)) if runs.contains(&run) => {}
+                Some((_, runs)) => runs.push(run),
+                None => said.push((word.text, vec![run])),
             }
         }
     }

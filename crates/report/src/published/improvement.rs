@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The average improvement of all tests' worst cases, seed by seed.
+//! The average improvement of all tests' worst cases, seed by seed; in real time, run by run.
 //! The paper on 2.6.33 and 3.6.6 has it so.
 
 use punctual_published::{Improved, Measure};
 
-use super::measure::{by_run, rows};
+use super::measure::{OfRun, by_run, rows};
 use super::roles::subjects;
 use crate::matrix::{Column, Matrix};
 
@@ -19,7 +19,9 @@ pub struct Improvement {
     pub tests: Vec<Test>,
 }
 
-/// The worst case of each seed, in nanoseconds, or the reason why there is none.
+/// The worst case of each run, in nanoseconds, or the reason why there is none. Each stands behind
+/// the number that pairs it with a run of the other kernel: in virtual time its seed, in real time,
+/// where seeds may be equal, its place among all runs of its kernel.
 type Worst = Result<Vec<(u64, f64)>, String>;
 
 /// The change of one test's worst case.
@@ -34,17 +36,17 @@ pub struct Test {
 }
 
 impl Test {
-    /// Returns the improvement for each seed that both have.
+    /// Returns the improvement for each number, such as a seed, that both have.
     /// It is in per cent of the older kernel's worst case, and below zero if the newer one's is
     /// longer.
     pub fn percents(&self) -> Vec<(u64, f64)> {
         let (Ok(older), Ok(newer)) = (&self.older, &self.newer) else {
             return Vec::new();
         };
-        let percent = |(seed, newer): &(u64, f64)| {
-            let same = |(other, older): &&(u64, f64)| other == seed && *older > 0.0;
+        let percent = |(number, newer): &(u64, f64)| {
+            let same = |(other, older): &&(u64, f64)| other == number && *older > 0.0;
             let (_, older) = older.iter().find(same)?;
-            Some((*seed, (older - newer) * 100.0 / older))
+            Some((*number, (older - newer) * 100.0 / older))
         };
         newer.iter().filter_map(percent).collect()
     }
@@ -85,9 +87,16 @@ fn tests(
 ) -> Vec<Test> {
     let test = |measure: &Measure| {
         let rows = rows(matrix, measure, None);
-        let worst = |column| {
+        let worst = |column: &Column<'_>| -> Worst {
             let runs = by_run(column, &rows, measure.statistic)?;
-            Ok(runs.iter().map(|run| (run.seed, run.value)).collect())
+            let number = |run: &OfRun<'_>| {
+                if column.is_virtual() {
+                    run.seed
+                } else {
+                    run.number as u64
+                }
+            };
+            Ok(runs.iter().map(|run| (number(run), run.value)).collect())
         };
         Test {
             name: measure.name(),
@@ -98,7 +107,7 @@ fn tests(
     what.iter().map(test).collect()
 }
 
-/// Returns the arithmetic mean for each seed of the percentages of all tests.
+/// Returns the arithmetic mean for each seed, or run, of the percentages of all tests.
 /// Tests count that both kernels have; their number is returned, too.
 pub fn average(tests: &[Test]) -> (Vec<f64>, usize) {
     let percents = tests.iter().map(Test::percents);
@@ -107,13 +116,13 @@ pub fn average(tests: &[Test]) -> (Vec<f64>, usize) {
     let Some((first, others)) = percents.split_first() else {
         return (Vec::new(), 0);
     };
-    let of_seed = |seed: u64, all: &Vec<(u64, f64)>| {
+    let of_number = |number: u64, all: &Vec<(u64, f64)>| {
         let mut all = all.iter();
-        all.find(|(other, _)| *other == seed)
+        all.find(|(other, _)| *other == number)
             .map(|(_, value)| *value)
     };
-    let mean = |(seed, value): &(u64, f64)| {
-        let others: Option<f64> = others.iter().map(|all| of_seed(*seed, all)).sum();
+    let mean = |(number, value): &(u64, f64)| {
+        let others: Option<f64> = others.iter().map(|all| of_number(*number, all)).sum();
         Some((value + others?) / count as f64)
     };
     (first.iter().filter_map(mean).collect(), count)

@@ -47,6 +47,8 @@ pub fn loads(rows: &[&Measurement]) -> String {
 /// The figure of one run.
 #[derive(Clone, Debug)]
 pub struct OfRun<'a> {
+    /// The run's place among all runs of its subject, from 0. In real time seeds may be equal.
+    pub number: usize,
     /// The run's seed.
     pub seed: u64,
     /// The figure, in nanoseconds, or a quotient of two.
@@ -106,13 +108,14 @@ pub fn by_run<'a>(
 ) -> Result<Vec<OfRun<'a>>, String> {
     let found = measured(column, rows)?;
     let mut runs = Vec::new();
-    for run in &column.runs {
+    for (number, run) in column.runs.iter().enumerate() {
         let is_own = |one: &&Measured<'a>| std::ptr::eq(one.run, *run);
         let is_whole = |one: &&Measured<'a>| !one.recording.interrupted;
         let own = found.iter().filter(is_own).filter(is_whole);
         let own: Vec<Measured<'a>> = own.copied().collect();
         if !own.is_empty() {
             runs.push(OfRun {
+                number,
                 seed: run.seed,
                 value: of(&own, statistic).ok_or(NOT_KEPT)?,
                 recordings: own.iter().map(|one| one.recording).collect(),

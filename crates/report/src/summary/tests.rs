@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
 use crate::fixtures::{self, assert_has};
-use punctual_model::MachineRecord;
+use punctual_model::{MachineRecord, Recording};
 
 fn pick(runs: &[Run], names: &[&str]) -> Vec<Run> {
     let chosen = names
@@ -94,6 +94,62 @@ fn what_is_not_separated_is_not_called_lower() {
     }
     let text = summary(&runs);
     let part = "381 µs on none and 381 µs on voluntary: the same, to the last sample.";
+    assert_has(&text, &[part]);
+}
+
+/// Five seeds each of none and rt, on two CPUs: `second` makes what the second one took under load.
+fn on_two_cpus(second: impl Fn(&Run) -> Recording) -> Vec<Run> {
+    let mut runs = pick(&fixtures::seeds(5), &["none", "rt"]);
+    for run in &mut runs {
+        let mut recording = second(run);
+        recording.key.variant = "cpu1".into();
+        run.recordings.push(recording);
+    }
+    runs
+}
+
+/// What the first CPU of rt took under load, so many times; that of none as it is.
+fn of_rt_times(times: i64) -> impl Fn(&Run) -> Recording {
+    move |run: &Run| match run.subject.name.as_str() {
+        "rt" => fixtures::changed(&run.recordings[1], &|ns| ns * times),
+        _ => run.recordings[1].clone(),
+    }
+}
+
+#[test]
+fn a_verdict_beside_figures_of_all_cpus_is_that_of_the_smallest_effect() {
+    let text = summary(&on_two_cpus(of_rt_times(10)));
+    let part = "80.7 µs on rt and 381 µs on none: run by run, rt is 4.7 times lower (";
+    assert_has(&text, &[part]);
+}
+
+#[test]
+fn cpus_that_say_opposite_things_have_no_verdict_together() {
+    let text = summary(&on_two_cpus(of_rt_times(100)));
+    let part = "381 µs on none and 807 µs on rt: they cannot be compared run by run.";
+    assert_has(&text, &[part]);
+}
+
+#[test]
+fn a_cpu_that_is_not_separated_leaves_the_others_open() {
+    // On the second CPU both have the same five figures, of other seeds.
+    let alike = |run: &Run| {
+        let seed = match run.subject.name.as_str() {
+            "rt" => 6 - run.seed,
+            _ => run.seed,
+        };
+        fixtures::run("none", seed).recordings.swap_remove(1)
+    };
+    let text = summary(&on_two_cpus(alike));
+    let part = "381 µs on none and 381 µs on rt: none and rt are not separated";
+    assert_has(&text, &[part]);
+}
+
+#[test]
+fn a_cpu_that_behaved_the_same_is_no_verdict_on_one_that_did_not() {
+    let same = |_: &Run| fixtures::run("rt", 1).recordings.swap_remove(1);
+    let text = summary(&on_two_cpus(same));
+    let part = "8.07 µs on rt and 381 µs on none: they cannot be compared run by run.";
     assert_has(&text, &[part]);
 }
 

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Campaign, Chosen, RUNS_MOST, Setting, first_seeds, from_here};
-use crate::data_files::{read, stem, wrong};
+use crate::data_files::{read, stem, wrong, wrong_at};
 use crate::{Choice, Error, choose, did_you_mean, limits, loads, mistakes, suites};
 
 /// The contents of a campaign file.
@@ -86,8 +86,7 @@ pub(crate) type IsKernel<'a> = &'a dyn Fn(&str) -> Result<(), KernelError>;
 
 /// Parses the campaign in a text.
 pub(crate) fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<Campaign, Error> {
-    let file: File =
-        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
+    let file: File = toml::from_str(text).map_err(|error| mistakes::in_file(path, text, &error))?;
     let reader = Reader { path, text };
     reader.check(&file, is_kernel)?;
     let budget = file.budget.as_ref().map(|text| reader.budget(text));
@@ -116,10 +115,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// An error at a place in the file.
     fn at(&self, place: Range<usize>, what: &str) -> Error {
-        let before = self.text.get(..place.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let path = self.path.display();
-        Error::Request(format!("{path}:{line}: {what}"))
+        wrong_at(self.path, mistakes::line_of(self.text, place.start), what)
     }
 
     fn check(&self, file: &File, is_kernel: IsKernel<'_>) -> Result<(), Error> {
@@ -491,7 +487,11 @@ mod tests {
                 "{said}"
             );
         }
-        assert!(seeds("1.5").unwrap_err().to_string().contains("line 2"));
+        let said = seeds("1.5").unwrap_err().to_string();
+        assert!(
+            said.starts_with("c.toml:2: expected a number of seeds"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -542,7 +542,7 @@ mod tests {
         );
         let word = said("budget", "bugdet");
         assert!(
-            word.contains("line 8") && word.contains("did you mean budget?"),
+            word.starts_with("c.toml:8: ") && word.ends_with("did you mean budget?"),
             "{word}"
         );
         let model = said("preempt=full", "preempt=fulll");

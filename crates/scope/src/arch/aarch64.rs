@@ -59,7 +59,7 @@ pub static CODE: Code = Code {
 /// Refuses kernels before Linux 5.14, in which the code behind the vectors was of another kind,
 /// with other names.
 fn refusal(release: &str) -> Option<String> {
-    is_before(release, (5, 14)).then(|| {
+    super::is_before(release, (5, 14)).then(|| {
         format!(
             "its kernel is {release}, and of arm64 kernels those from Linux 5.14 on are understood"
         )
@@ -68,14 +68,7 @@ fn refusal(release: &str) -> Option<String> {
 
 /// Returns true before Linux 6.3, where each kernel has places as [`saves`] finds them.
 fn must_save(release: &str) -> bool {
-    is_before(release, (6, 3))
-}
-
-/// Returns true if a kernel's release is older than a version, or tells no version.
-fn is_before(release: &str, other: (u32, u32)) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    let mut number = || numbers.next()?.parse::<u32>().ok();
-    number().zip(number()).is_none_or(|version| version < other)
+    super::is_before(release, (6, 3))
 }
 
 /// Finds where a kernel's `Image` reads a mask to have it restored, though it does not set a mask

@@ -16,7 +16,7 @@ use crate::symbols::Symbols;
 /// The code of x86-64 kernels.
 pub static CODE: Code = Code {
     arch: Arch::X86_64,
-    refusal: |_| None,
+    refusal,
     must_save: |_| false,
     decode: |block, _, symbols| understood(block, preempt_count(symbols)),
     looks_back: 0,
@@ -75,6 +75,15 @@ pub const IPIS: [(&str, &str); 3] = [
 pub fn entry_name(name: &str) -> &str {
     let short = name.strip_prefix("asm_").unwrap_or(name);
     short.strip_prefix("sysvec_").unwrap_or(short)
+}
+
+/// Entries of interrupts and exceptions have the names above since Linux 5.8.
+fn refusal(release: &str) -> Option<String> {
+    super::is_before(release, (5, 8)).then(|| {
+        format!(
+            "its kernel is {release}, and of x86-64 kernels those from Linux 5.8 on are understood"
+        )
+    })
 }
 
 /// Returns true if a function is a detour on the way into another one, or out of it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Follows what is off, and since when: the changes from one sample to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::program::Wait;
 use crate::names::Func;
@@ -169,6 +169,10 @@ pub struct Timeline {
     now: Period,
     state: u8,
     step: Option<u32>,
+    /// The steps whose periods are kept; all of them if `None`.
+    only: Option<BTreeSet<u32>>,
+    /// True if this step's periods are not kept: others may be long, and have no samples.
+    skips: bool,
     /// The number of consecutive changes that helpers have made for the function that comes next.
     unnamed: usize,
     /// The holds of the running thread: [`PINNED`], [`REAL_TIME`].
@@ -193,9 +197,21 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// Creates one that keeps the periods of these steps.
+    pub fn of(steps: impl Iterator<Item = u32>) -> Self {
+        Self {
+            only: Some(steps.collect()),
+            skips: true,
+            ..Self::default()
+        }
+    }
+
     /// Begins a step.
     pub fn step(&mut self) {
-        self.step = Some(self.step.map_or(0, |step| step + 1));
+        let step = self.step.map_or(0, |step| step + 1);
+        self.step = Some(step);
+        self.skips = self.only.as_ref().is_some_and(|only| !only.contains(&step));
+        self.passed.clear();
         self.now = Period::default();
         self.samples = 0;
         self.armed = false;
@@ -217,6 +233,9 @@ impl Timeline {
             return;
         }
         (self.state, self.held) = (state, held);
+        if self.skips {
+            return;
+        }
         self.unnamed = if is_helper { self.unnamed + 1 } else { 0 };
         self.now.changes.push(Change {
             at,
@@ -264,7 +283,10 @@ impl Timeline {
     /// Notes that a function runs from here on.
     #[inline]
     pub fn ran(&mut self, at: u64, func: Func) {
-        if self.state & OFF != 0 && self.now.ran.last().is_none_or(|(_, last)| *last != func) {
+        if self.state & OFF != 0
+            && !self.skips
+            && self.now.ran.last().is_none_or(|(_, last)| *last != func)
+        {
             self.now.ran.push((at, func));
         }
     }
@@ -297,7 +319,7 @@ impl Timeline {
     }
 
     fn pass(&mut self, at: u64, of: (bool, u32), looked: bool) {
-        if self.is_off() {
+        if self.is_off() && !self.skips {
             self.passed.push(Passed { at, of, looked });
         }
     }
@@ -324,12 +346,16 @@ impl Timeline {
 
     /// Notes that the kernel's tick is carried out.
     pub fn tick(&mut self, at: u64) {
-        self.now.ticks.push(at);
+        if !self.skips {
+            self.now.ticks.push(at);
+        }
     }
 
     /// Notes that the CPU is put to sleep.
     pub fn halt(&mut self, at: u64, func: Func) {
-        self.now.halts.push(at);
+        if !self.skips {
+            self.now.halts.push(at);
+        }
         let state = self.state;
         self.note(at, OPEN, func, false, true);
         self.note(at, state, func, false, true);
@@ -352,7 +378,7 @@ impl Timeline {
 
     /// Ends the interrupt: the interrupted code goes on, or the scheduler.
     pub fn over(&mut self, to: u64, scheduled: Option<bool>) {
-        if let Some((from, is_timer)) = self.came.take() {
+        if let Some((from, is_timer)) = self.came.take().filter(|_| !self.skips) {
             self.now.interrupts.push(Came {
                 from,
                 to,

@@ -207,14 +207,15 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// Creates a tracer that also tells what is off from one sample to the next.
+    /// Creates a tracer that also tells what is off from one sample to the next of these steps.
     pub fn with_periods(
         names: Names<'a>,
         preemption: Preemptibility,
+        steps: impl Iterator<Item = u32>,
         program: Option<Program>,
     ) -> Self {
         Self {
-            timeline: Some(Timeline::default()),
+            timeline: Some(Timeline::of(steps)),
             program,
             ..Self::new(names, preemption, 0, false)
         }

@@ -38,8 +38,8 @@ pub struct TrialArgs {
         requires = "measure"
     )]
     load: String,
-    /// One run of each for each seed: `1..5` (the 5 included), or `1,2,7` [default: as many as it
-    /// takes to tell so many options apart, at least 5]
+    /// Run these seeds: `1..5` is five runs of each (5 included), `1,2,7` three, `5` only seed 5
+    /// [default: as many as it takes to tell so many options apart, at least 5]
     #[arg(long, value_name = "SEEDS", requires = "measure", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
     /// Do not repeat runs to tell why the worst samples were late
@@ -72,6 +72,9 @@ struct Group<'a> {
 impl TrialArgs {
     /// Tries everything possible against all that is wrong; `None` if Ctrl-C has ended it.
     pub fn run(&self, diagnosis: &Diagnosis, is_rt: bool) -> Result<Option<Vec<Tried>>> {
+        if let Some(seeds) = &self.seeds {
+            seeds.tell(self.quiet);
+        }
         let kernel = self
             .kernel
             .clone()
@@ -147,7 +150,7 @@ impl TrialArgs {
         let seeds = self
             .seeds
             .as_ref()
-            .map_or_else(usual, |seeds| seeds.0.clone());
+            .map_or_else(usual, |seeds| seeds.all.clone());
         let plans = measure.plans_of(&suite, &seeds)?;
         let prepared = measure.prepare(&group.what, &suite)?;
         let names: Vec<String> = prepared.names().map(str::to_owned).collect();

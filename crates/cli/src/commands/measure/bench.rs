@@ -49,8 +49,14 @@ impl MeasureArgs {
         Duration::from_secs(self.patience)
     }
 
+    /// The silence allowed to this machine, which says nothing while the kernel's tracer `hwlat`
+    /// looks for gaps. (A board has more than that in any case.)
+    fn silence_of_host(&self) -> Duration {
+        self.silence() + Duration::from_secs(self.hwlat.unwrap_or_default().into())
+    }
+
     pub(super) fn host(&self) -> Result<PreparedSystem> {
-        Ok(systems::host(paths::cache_dir()?, self.silence()))
+        Ok(systems::host(paths::cache_dir()?, self.silence_of_host()))
     }
 
     /// A place of labgrid, which is held as long as its system exists.
@@ -155,4 +161,20 @@ pub(super) fn this_machine() -> Result<SubjectSpec> {
         kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
         boot: read("/proc/cmdline")?.trim().to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::StoreArgs;
+
+    #[test]
+    fn this_machine_may_be_silent_while_gaps_are_looked_for() {
+        let store = StoreArgs { db: None };
+        let mut args = MeasureArgs::of_subjects(Vec::new(), Vec::new(), true, &store);
+        args.patience = 1;
+        assert_eq!(args.silence_of_host(), Duration::from_secs(1));
+        args.hwlat = Some(30);
+        assert_eq!(args.silence_of_host(), Duration::from_secs(31));
+    }
 }

@@ -8,7 +8,8 @@ use super::bench::Bench;
 use crate::UsageError;
 
 impl MeasureArgs {
-    /// Finds errors that can be known before anything is looked up or measured.
+    /// Finds errors that can be known before anything is looked up or measured, and says what may
+    /// be a mistake.
     pub fn check(&self) -> Result<()> {
         if self.build_modules && !matches!(self.bench, Bench::Ssh(_) | Bench::Labgrid(_)) {
             let none = "--build-modules is for boards: guests have theirs anyway, and this \
@@ -39,6 +40,9 @@ impl MeasureArgs {
                 return Err(UsageError(none.into()).into());
             }
             _ => self.check_host()?,
+        }
+        if let Some(seeds) = &self.seeds {
+            seeds.tell(self.quiet);
         }
         Ok(())
     }

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 
 use punctual_bench::virtual_bench::NS_PER_INSN_MAX;
 
+use crate::output::say;
+
 /// The most runs; more are a typing mistake.
 const SEEDS_MAX: u64 = 100_000;
 
@@ -13,7 +15,29 @@ const SEED_MAX: u64 = i64::MAX as u64;
 
 /// Seeds, one for each run.
 #[derive(Clone, Debug)]
-pub struct Seeds(pub Vec<u64>);
+pub struct Seeds {
+    /// The seeds.
+    pub all: Vec<u64>,
+    /// The number, if they were given as one.
+    alone: Option<u64>,
+}
+
+impl Seeds {
+    /// Says, unless nothing is to be said, that a single number is a seed and not how many.
+    pub fn tell(&self, is_quiet: bool) {
+        if let Some(remark) = self.remark().filter(|_| !is_quiet) {
+            say!("{remark}");
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        let seed = self.alone.filter(|seed| *seed > 1)?;
+        Some(format!(
+            "--seeds {seed} is one run of each subject, with seed {seed}; {seed} runs are \
+             --seeds 1..{seed}"
+        ))
+    }
+}
 
 /// Parses one seed.
 pub fn parse_seed(text: &str) -> Result<u64, String> {
@@ -21,9 +45,24 @@ pub fn parse_seed(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("expected a whole number from 0 to {SEED_MAX}, found {text}"))
 }
 
+/// Parses the one seed of `--seed`, beside which there is `--seeds`.
+pub fn parse_one_seed(text: &str) -> Result<u64, String> {
+    if text.contains("..") || text.contains(',') {
+        return Err(format!(
+            "expected one seed, found {text}: --seeds takes several"
+        ));
+    }
+    parse_seed(text)
+}
+
 /// Parses seeds: `1..5`, including 5, or `1,2,7`.
 pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let Some((first, last)) = text.split_once("..") else {
+        if !text.split(',').all(is_number) {
+            return Err(format!(
+                "expected seeds such as 1..5 or 1,2,7, found {text}"
+            ));
+        }
         let seeds: Vec<u64> = text.split(',').map(parse_seed).collect::<Result<_, _>>()?;
         let mut distinct = seeds.clone();
         distinct.sort_unstable();
@@ -31,7 +70,8 @@ pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
         if distinct.len() < seeds.len() {
             return Err("expected each seed once".into());
         }
-        return Ok(Seeds(seeds));
+        let alone = seeds.first().copied().filter(|_| seeds.len() == 1);
+        return Ok(Seeds { all: seeds, alone });
     };
     let (first, last) = (
         parse_seed(first)?,
@@ -45,7 +85,15 @@ pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
     if last - first >= SEEDS_MAX {
         return Err(format!("expected at most {SEEDS_MAX} seeds"));
     }
-    Ok(Seeds((first..=last).collect()))
+    Ok(Seeds {
+        all: (first..=last).collect(),
+        alone: None,
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.trim();
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// Parses a power of two.
@@ -77,12 +125,38 @@ mod tests {
 
     #[test]
     fn seeds_are_a_range_or_a_list() {
-        let seeds = |text| parse_seeds(text).map(|seeds| seeds.0);
+        let seeds = |text| parse_seeds(text).map(|seeds| seeds.all);
         assert_eq!(seeds("1..3"), Ok(vec![1, 2, 3]));
         assert_eq!(seeds("4"), Ok(vec![4]));
         assert_eq!(seeds("7, 2"), Ok(vec![7, 2]));
         assert!(seeds("a").is_err() && seeds("0..1000000").is_err() && seeds("1,1").is_err());
         assert!(seeds("3..1").unwrap_err().contains("1..3"));
+        for wrong in ["1-5", "all", "", "-1", "1,,2"] {
+            let expected = format!("expected seeds such as 1..5 or 1,2,7, found {wrong}");
+            assert_eq!(seeds(wrong), Err(expected));
+        }
+        let large = seeds("9223372036854775808").unwrap_err();
+        assert!(large.contains("from 0 to"), "{large}");
+    }
+
+    #[test]
+    fn one_seed_is_no_range_and_no_list() {
+        assert_eq!(parse_one_seed("5"), Ok(5));
+        for wrong in ["1..5", "1,2"] {
+            let expected = format!("expected one seed, found {wrong}: --seeds takes several");
+            assert_eq!(parse_one_seed(wrong), Err(expected));
+        }
+        assert!(parse_one_seed("1-5").unwrap_err().contains("from 0 to"));
+    }
+
+    #[test]
+    fn a_single_number_is_a_seed_and_that_is_said() {
+        let remark = |text| parse_seeds(text).map(|seeds| seeds.remark());
+        let five = "--seeds 5 is one run of each subject, with seed 5; 5 runs are --seeds 1..5";
+        assert_eq!(remark("5"), Ok(Some(five.to_owned())));
+        for clear in ["1", "0", "1..5", "5..5", "1,2,7"] {
+            assert_eq!(remark(clear), Ok(None), "{clear}");
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //! The plans of all runs: the seeds, and the part of the suite that each measures.
 
 use std::num::NonZeroU32;
+use std::sync::Once;
 
 use anyhow::Result;
+use punctual_agent::probes;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Plan};
@@ -12,6 +14,7 @@ use punctual_runner::{loads, options, suites};
 use super::MeasureArgs;
 use super::bench::Bench;
 use crate::UsageError;
+use crate::output::say;
 
 /// The longest virtual run, by the time that its samples take; a longer one is split into several.
 /// Under a full load a virtual minute takes about ten on the wall.
@@ -21,6 +24,13 @@ const LONGEST_REAL_RUN: Nanos = Nanos::from_millis(24 * 3_600_000);
 
 /// The interval at which the results so far are stored, in seconds.
 const STORE_EVERY: Option<NonZeroU32> = NonZeroU32::new(60);
+
+/// The most times that the results so far of one step are stored. Each time they have the largest
+/// sample of each part before: the stream grows with the square of this number.
+const STORED_MOST: i64 = 1_000;
+
+/// The longest interval that this makes, in seconds: more of a step without end is not put at risk.
+const STORED_AFTER: i64 = 3_600;
 
 /// The plans of all runs on one subject.
 pub struct Plans {
@@ -67,7 +77,7 @@ impl MeasureArgs {
         let pooled = shards.len() > 1;
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
-            Some(seeds) => seeds.0.clone(),
+            Some(seeds) => seeds.all.clone(),
             None => {
                 let count = match seeds {
                     _ if pooled => shards.len(),
@@ -109,8 +119,24 @@ impl MeasureArgs {
         plan.hwlat_s = self.hwlat.and_then(NonZeroU32::new);
         plan.tracing = self.tracing;
         if self.bench != Bench::Virtual {
-            plan.tell_every_s = self.store_every.or(STORE_EVERY);
+            plan.tell_every_s = Some(self.tell_every(plan));
         }
+    }
+
+    /// The interval, in seconds, at which the results so far are stored.
+    fn tell_every(&self, plan: &Plan) -> NonZeroU32 {
+        static IS_SAID: Once = Once::new();
+        let least = least_interval(plan);
+        if let Some(asked) = self.store_every.filter(|asked| *asked < least) {
+            IS_SAID.call_once(|| {
+                say!(
+                    "punctual: --store-every {asked} becomes {least}: what a step has measured \
+                     so far is stored {STORED_MOST} times at most"
+                );
+            });
+        }
+        let wanted = self.store_every.or(STORE_EVERY);
+        wanted.map_or(least, |wanted| wanted.max(least))
     }
 
     /// Makes a plan for each of `count` seeds, after those of `before` runs.
@@ -146,9 +172,51 @@ impl MeasureArgs {
     }
 }
 
+/// The least interval, in seconds, at which the results so far of no step are stored more than
+/// [`STORED_MOST`] times, or [`STORED_AFTER`] if that is less.
+fn least_interval(plan: &Plan) -> NonZeroU32 {
+    let steps = plan.steps.iter().filter(|step| !step.skip);
+    let measured = steps.filter_map(|step| probes::parse(&step.probe, &step.params).ok());
+    // The others are stored when they end.
+    let told = measured.filter(|measurement| measurement.is_by_cpu());
+    let longest = told.map(|measurement| measurement.nominal()).max();
+    let seconds = longest.unwrap_or_default().0 / 1_000_000_000;
+    let least = (seconds / STORED_MOST + 1).min(STORED_AFTER);
+    let least = u32::try_from(least).ok().and_then(NonZeroU32::new);
+    least.unwrap_or(NonZeroU32::MIN)
+}
+
 fn too_many_seeds(runs: usize) -> UsageError {
     UsageError(format!(
         "so many samples take {runs} runs, each with a seed of its own: give the first one \
          by --seed instead of --seeds"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_results_so_far_of_a_step_are_stored_a_thousand_times_at_most() {
+        // Steps of `timer`, with one sample each millisecond.
+        let least = |hours: &[u64]| {
+            let step = |hours: &u64| {
+                let samples = hours * 3_600_000;
+                format!(
+                    "[[step]]\nprobe = \"timer\"\ninterval_us = 1000\nwarmup = 0\n\
+                     samples = {samples}\n"
+                )
+            };
+            let text: String = hours.iter().map(step).collect();
+            least_interval(&toml::from_str(&text).unwrap()).get()
+        };
+        assert_eq!(least(&[1]), 4);
+        assert_eq!(least(&[12]), 44);
+        assert_eq!(least(&[1, 24, 12]), 87);
+        assert_eq!(least(&[100_000]), 3_600);
+        let footprint = "[[step]]\nprobe = \"footprint\"\n";
+        let none: Plan = toml::from_str(footprint).unwrap();
+        assert_eq!(least_interval(&none).get(), 1);
+    }
 }

@@ -20,8 +20,8 @@ use crate::UsageError;
 #[derive(Clone, Debug, Default, Args)]
 #[command(group(ArgGroup::new("measured").args(["probe", "program"]).multiple(true)))]
 pub struct ProbeArgs {
-    /// Measure with this probe: of the suite only its steps, or without a suite
-    /// (may be repeated)
+    /// Measure with this probe: of the suite only its steps; without a suite on the four subjects
+    /// of `demo` unless others are named, and idle unless --load says otherwise (may be repeated)
     #[arg(long, value_name = "NAME")]
     probe: Vec<String>,
     /// Measure under this load instead of the suite's: `idle`, a name that
@@ -41,8 +41,8 @@ pub struct ProbeArgs {
     /// `docker export`. A guest gets all of it
     #[arg(long, value_name = "DIR|TAR", requires = "program")]
     root: Option<String>,
-    /// Set a parameter of the probes named by --probe, or of --program, as in a suite:
-    /// samples=500
+    /// Set a parameter of the probes named by --probe, or of --program: samples=500,
+    /// interval_us=1000, priority=90; docs/method/probes has all of them
     #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "measured", value_parser = parse_param)]
     params: Vec<(String, Value)>,
     /// How many CPUs a guest has, 1 to 8; with --bench host, on which is measured: 1, 0-3 or

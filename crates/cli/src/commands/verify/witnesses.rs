@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use punctual_exchange::witness::{Seen, Signer, Statement};
+use punctual_exchange::witness::{Seen, Signer, Statement, has_room};
 use punctual_exchange::{Reader, Witness};
 use punctual_report::verification::{Outcome, Verification};
 use punctual_report::witnesses::{self, Sighting, Witnesses, witnesses_json, witnesses_text};
@@ -17,6 +17,10 @@ pub fn check(file: &Path, key: &Path) -> Result<()> {
     let of = |path: &Path| path.display().to_string();
     let open = std::fs::OpenOptions::new().append(true).open(file);
     open.with_context(|| of(file))?;
+    let mut reader = Reader::new(std::fs::File::open(file)?).with_context(|| of(file))?;
+    while reader.next_run().with_context(|| of(file))?.is_some() {}
+    has_room(reader.witnesses().len())
+        .map_err(|error| UsageError(format!("{}: {error}", of(file))))?;
     let trial = Statement::new("", "", Vec::new());
     let signed = Witness::sign(&trial, key).with_context(|| of(key));
     signed.map_err(|error| UsageError(format!("{error:#}")))?;

@@ -146,6 +146,52 @@ fn a_quotient_is_checked_within_each_subject() {
     );
 }
 
+/// Five runs of each kernel in real time, where all have one seed. Each run takes so many times as
+/// long as the first one of its kernel, and a mutex's release so many tenths of a switch.
+fn in_real_time(older: i64, newer: i64, tenths: i64) -> Vec<Run> {
+    let values = |kernel, ns: i64| {
+        let all: [(&str, &str, &[i64]); 3] = [
+            ("tick", "tick", &[ns]),
+            ("switch", "N=2", &[ns]),
+            ("mutex", "release", &[tenths * ns / 10]),
+        ];
+        let mut run = run(1, kernel, &all);
+        run.machine = MachineRecord::default();
+        run
+    };
+    let both = |times: i64| [values(OLD, times * older), values(NEW, times * newer)];
+    (1..=5).flat_map(both).collect()
+}
+
+#[test]
+fn in_real_time_a_quotient_is_of_one_run_though_all_have_one_seed() {
+    let of = |tenths| {
+        outcome(
+            &in_real_time(10_000, 20_000, tenths),
+            3,
+            "mutex-release-double",
+        )
+    };
+    let (found, evidence) = of(30);
+    assert_eq!(found, ClaimVerdict::Holds, "{evidence}");
+    assert_has(&evidence, &["old 90.0 µs (", ", 3.00 to 3.00 times"]);
+    // Divided by the first run's switch, all others would be above twice that.
+    let (found, evidence) = of(15);
+    assert_eq!(found, ClaimVerdict::Fails, "{evidence}");
+    assert_has(&evidence, &[", 1.50 to 1.50 times"]);
+}
+
+#[test]
+fn in_real_time_runs_are_paired_by_their_places_and_not_by_their_one_seed() {
+    let runs = in_real_time(20_000, 10_000, 30);
+    let (found, evidence) = outcome(&runs, 3, "improved-on-average");
+    assert_eq!(found, ClaimVerdict::Holds, "{evidence}");
+    assert_eq!(
+        evidence,
+        "new against old: +50.0 % (+50.0 to +50.0 % over 5 seeds) over 3 of 8 tests"
+    );
+}
+
 #[test]
 fn the_average_improvement_is_over_tests_measured_on_both_with_a_range() {
     let (found, evidence) = outcome(&two_rt(5, 20_000, 10_000), 3, "improved-on-average");
@@ -273,6 +319,12 @@ fn what_a_probe_tells_is_checked_by_its_word_in_each_run() {
     for id in ["rt-threads-interrupts", "stock-threads-none"] {
         assert_eq!(told(&runs, 2, id), ClaimVerdict::Holds, "{id}");
     }
+    // In real time all runs may have one seed.
+    let mut real = seeds(5);
+    for run in &mut real {
+        (run.seed, run.machine) = (1, MachineRecord::default());
+    }
+    assert_eq!(told(&real, 3, "inherit-does-not"), ClaimVerdict::Holds);
     for recording in &mut runs[1].recordings {
         if recording.key.variant == "inherit" {
             let failed = fixtures::verdict(false, true);

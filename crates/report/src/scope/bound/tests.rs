@@ -11,7 +11,7 @@ use crate::fixtures;
 
 /// The run `r1` with this preemption model.
 fn run(preemption: Preemption) -> Run {
-    let mut run = fixtures::seeds(1).remove(0);
+    let mut run = fixtures::seeds(1).remove(3);
     run.id = "r1".into();
     run.provenance = Some(Provenance {
         release: "6.12".into(),

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names of runs on the command line: `r3`, `3`, `last`, and `r1..r4` for all from `r1` to `r4`.
+//! Words that name something else are refused with what they name.
+
+use std::path::Path;
+
+use anyhow::Result;
+use punctual_model::Run;
+use punctual_report::repeat::quoted;
+use punctual_runner::{is_export, suites};
+use punctual_store::{Filter, Store};
+
+use super::{NO_RUNS, arrivals};
+use crate::UsageError;
+
+/// The name of the newest run.
+pub const LAST: &str = "last";
+
+/// Returns true if a word names a run or a range of runs, not a suite or a baseline.
+pub fn is_run(word: &str) -> bool {
+    is_one(word) || ends(word).is_some()
+}
+
+/// Returns true if a word names a range of runs.
+pub fn is_range(word: &str) -> bool {
+    ends(word).is_some()
+}
+
+/// Returns true if a word names one run.
+fn is_one(word: &str) -> bool {
+    word.eq_ignore_ascii_case(LAST) || number(word).is_some()
+}
+
+/// The number in `r3`, `R3` or `3`.
+fn number(word: &str) -> Option<u64> {
+    let number = word.strip_prefix(['r', 'R']).unwrap_or(word);
+    number.parse().ok()
+}
+
+/// The ends of a range: of `r1..r4`, `r1` and `r4`.
+fn ends(word: &str) -> Option<(&str, &str)> {
+    let (first, last) = word.split_once("..")?;
+    (is_one(first) && is_one(last)).then_some((first, last))
+}
+
+/// The run of this name: `r3`, `R3`, `3`, or `last`.
+pub fn load(store: &Store, name: &str) -> Result<Run> {
+    let mut run = store.load(&id(store, name)?)?;
+    arrivals::attach(store, &mut run)?;
+    Ok(run)
+}
+
+/// The id of the run of this name.
+pub fn id(store: &Store, name: &str) -> Result<String> {
+    if name.eq_ignore_ascii_case(LAST) {
+        let newest = store.newest()?;
+        return newest.ok_or_else(|| UsageError(NO_RUNS.to_owned()).into());
+    }
+    if let Some(number) = number(name) {
+        return Ok(format!("r{number}"));
+    }
+    if is_range(name) {
+        return Err(UsageError(format!("expected one run, such as r3, found {name}")).into());
+    }
+    refuse(store, name)?;
+    // The store knows which runs have a name like it.
+    Ok(name.to_owned())
+}
+
+/// The ids of the runs of these names, in their order. A range stands for all runs that the store
+/// has of it.
+pub fn ids(store: &Store, names: &[String]) -> Result<Vec<String>> {
+    let mut ids = Vec::new();
+    for name in names {
+        match ends(name) {
+            Some((first, last)) => ids.extend(between(store, first, last)?),
+            None => ids.push(id(store, name)?),
+        }
+    }
+    Ok(ids)
+}
+
+/// The ids of all runs from the first to the last, both of which must exist.
+fn between(store: &Store, first: &str, last: &str) -> Result<Vec<String>> {
+    let end = |word: &str| -> Result<u64> { Ok(number(&id(store, word)?).unwrap_or_default()) };
+    let (from, to) = (end(first)?, end(last)?);
+    if from > to {
+        let expected = format!("expected the earlier run first, r{to}..r{from}");
+        return Err(UsageError(format!("{expected}, found {first}..{last}")).into());
+    }
+    let behind = format!("r{}", to.saturating_add(1));
+    let most = usize::try_from(to - from).unwrap_or(usize::MAX);
+    let newest_first = store.page(&Filter::default(), Some(&behind), most.saturating_add(1))?;
+    let ids = newest_first.into_iter().rev().map(|run| run.id);
+    let ids: Vec<String> = ids.filter(|id| number(id) >= Some(from)).collect();
+    for end in [from, to].map(|number| format!("r{number}")) {
+        if !ids.contains(&end) {
+            // The store says that there is none, and which runs have a name like it.
+            store.load(&end)?;
+        }
+    }
+    Ok(ids)
+}
+
+/// Refuses a word that names no run, but something that has runs.
+pub fn refuse(store: &Store, word: &str) -> Result<()> {
+    refuse_form(word)?;
+    let baselines = store.baselines()?;
+    let of_subject = Filter {
+        subject: Some(word.to_owned()),
+        ..Filter::default()
+    };
+    let found = if let Some((_, runs)) = baselines.iter().find(|(name, _)| name == word) {
+        format!("a baseline, of {}: name its runs", runs.join(" "))
+    } else if let Ok(suite) = suites::find(word) {
+        let name = quoted(&suite.name);
+        format!("a suite: `punctual runs --suite {name}` lists its runs")
+    } else if !store.page(&of_subject, None, 1)?.is_empty() {
+        let name = quoted(word);
+        format!("a subject: `punctual runs --subject {name}` lists its runs")
+    } else {
+        return Ok(());
+    };
+    Err(UsageError(format!("{word} is {found}")).into())
+}
+
+/// Refuses a word that names no run, as its form or the file of this name shows.
+pub fn refuse_form(word: &str) -> Result<(), UsageError> {
+    if is_run(word) {
+        return Ok(());
+    }
+    if is_export(Path::new(word)) {
+        let file = quoted(word);
+        return Err(UsageError(format!(
+            "expected a run, found a file of `punctual export`: `punctual import {file}` stores \
+             its runs"
+        )));
+    }
+    // A trace may be in a file of such a name.
+    if is_list(word) && !Path::new(word).exists() {
+        return Err(UsageError(format!(
+            "expected runs such as r1 r2 or r1..r4, found {word}"
+        )));
+    }
+    Ok(())
+}
+
+/// Returns true if a word consists of several runs, in a form that is none of ours: `r1-r4`,
+/// `r1,r2`.
+fn is_list(word: &str) -> bool {
+    let parts = word.split(['-', '–', ',', ':', '.', '=']);
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    word.starts_with(['r', 'R']) && parts.iter().all(|part| is_one(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::MachineRecord;
+    use punctual_model::machine::VirtualMachine;
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A store with the runs r1 to r5 of the subject `tuned`, of which r3 was removed, and the
+    /// baseline `stable`.
+    fn store() -> (TempDir, Store) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("runs.db")).unwrap();
+        for seed in 1..=5 {
+            let run = json!({
+                "id": "", "suite": "mine", "seed": seed,
+                "plan": format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),
+                "subject": { "name": "tuned", "kernel": "k", "boot": "", "bench": "virtual" },
+                "state": "finished", "started": "2026-05-01T00:00:00Z",
+                "finished": "2026-05-01T00:00:01Z", "punctual": "0.1.0",
+                "machine": MachineRecord::Virtual(VirtualMachine::default()),
+                "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
+            });
+            store.add(&serde_json::from_value(run).unwrap()).unwrap();
+        }
+        store.remove("r3").unwrap();
+        let stable = ["r1", "r4"].map(str::to_owned);
+        store.set_baseline("stable", &stable).unwrap();
+        (directory, store)
+    }
+
+    #[test]
+    fn a_run_is_a_number_the_last_one_or_a_range() {
+        for word in [
+            "r3", "R3", "3", "last", "LAST", "r1..r4", "1..4", "R2..last",
+        ] {
+            assert!(is_run(word), "{word}");
+        }
+        for word in ["r", "rt", "r1-r4", "r1..", "..", "..r4", "r1...r4", "demo"] {
+            assert!(!is_run(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_range_has_all_runs_that_there_are_with_both_of_its_ends() {
+        let (_directory, store) = store();
+        let found = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let found = ids(&store, &words).map(|ids| ids.join(" "));
+            found.map_err(|error| error.to_string())
+        };
+        assert_eq!(found(&["r1..r5"]).unwrap(), "r1 r2 r4 r5");
+        assert_eq!(found(&["4..last", "R1"]).unwrap(), "r4 r5 r1");
+        assert_eq!(found(&["r2..r2"]).unwrap(), "r2");
+        for (word, expected) in [
+            (
+                "r4..r1",
+                "expected the earlier run first, r1..r4, found r4..r1",
+            ),
+            ("r1..r3", "there is no run \"r3\""),
+            ("r3..r5", "there is no run \"r3\""),
+            ("r0..r2", "there is no run \"r0\""),
+            ("r1..r18446744073709551615", "there is no run \"r184467"),
+            (
+                "r1-r4",
+                "expected runs such as r1 r2 or r1..r4, found r1-r4",
+            ),
+            (
+                "r1,r4",
+                "expected runs such as r1 r2 or r1..r4, found r1,r4",
+            ),
+            ("r1..", "expected runs such as r1 r2 or r1..r4, found r1.."),
+        ] {
+            let said = found(&[word]).unwrap_err();
+            assert!(said.starts_with(expected), "{said}");
+        }
+        let one = id(&store, "r1..r2").unwrap_err().to_string();
+        assert_eq!(one, "expected one run, such as r3, found r1..r2");
+    }
+
+    #[test]
+    fn what_is_no_run_is_named_as_what_it_is() {
+        let (_directory, store) = store();
+        for (word, expected) in [
+            ("stable", "stable is a baseline, of r1 r4: name its runs"),
+            (
+                "demo",
+                "demo is a suite: `punctual runs --suite demo` lists its runs",
+            ),
+            (
+                "tuned",
+                "tuned is a subject: `punctual runs --subject tuned` lists its runs",
+            ),
+            (
+                "./none.punctual",
+                "expected a run, found a file of `punctual export`: `punctual import \
+                 ./none.punctual` stores its runs",
+            ),
+        ] {
+            let said = id(&store, word).unwrap_err().to_string();
+            assert_eq!(said, expected);
+        }
+        // Whatever else it may be is said by the store.
+        assert_eq!(id(&store, "r1x").unwrap(), "r1x");
+    }
+}
