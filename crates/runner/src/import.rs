@@ -117,7 +117,7 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
 /// Makes of the command lines above a result what its program was given: without what the shell
 /// does with the output (`2>&1 | tee log`), and without those of earlier results.
 fn as_the_shell(content: &[u8]) -> Cow<'_, [u8]> {
-    let Ok(text) = str::from_utf8(content) else {
+    let Ok(text) = std::str::from_utf8(content) else {
         return content.into();
     };
     let is_output = |line: &str| line.starts_with("T:") || line.starts_with("# Histogram");

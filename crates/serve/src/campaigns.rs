@@ -150,12 +150,12 @@ mod tests {
             campaigns.now(&store, &id, of).unwrap()
         };
         assert_eq!(stories(), (2, vec![0, 0]));
-        let story = Story {
+        let later = Story {
             made: "2026-01-09T00:00:00Z".into(),
             told: String::new(),
             json: "{}".into(),
         };
-        store.add_story("r2", &story).unwrap();
+        store.add_story("r2", &later).unwrap();
         assert_eq!(stories(), (2, vec![0, 1]));
     }
 }

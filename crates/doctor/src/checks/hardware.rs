@@ -209,7 +209,10 @@ const BOARDS: [&str; 4] = ["dummy-virt", "xen,xenvm", "riscv-virtio", "qemu,pser
 /// A machine that is not x86 tells it by DMI or its device tree, if it has one.
 fn of_firmware(machine: &Machine) -> Result<Verdict, Reason> {
     let dmi = DMI.map(|name| machine.text(&format!("/sys/class/dmi/id/{name}")).ok());
-    let is_metal = dmi[0].as_ref().is_some_and(|name| name.ends_with(".metal"));
+    let is_metal = dmi[0].as_ref().is_some_and(|name| {
+        name.rsplit_once('.')
+            .is_some_and(|(_, kind)| kind == "metal")
+    });
     let is_maker = |text: &&String| MAKERS.iter().any(|maker| text.starts_with(maker));
     let maker = dmi.iter().flatten().find(is_maker);
     if let Some(maker) = maker.filter(|_| !is_metal) {

@@ -328,7 +328,7 @@ fn drawn(
     add_watched(&mut all, &there, &here, terms);
     if row.is_idle() && watched::known(&there).is_none() {
         let latest = interrupted(row, column, &there).map(Within::Interrupted);
-        for one in all.iter_mut().filter(|one| one.leads && one.share == 1.0) {
+        for one in all.iter_mut().filter(|one| one.leads && one.share >= 1.0) {
             one.latest = latest;
         }
     }

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use punctual_model::Nanos;
+
 use super::names::word;
 use super::{Case, Outcome};
 
@@ -31,7 +33,7 @@ fn suite(subject: &str, cases: &[&Case]) -> String {
     let errors = count(Outcome::Undecided) + count(Outcome::Missing);
     let (name, tests) = (escaped(subject), cases.len());
     let times = cases.iter().filter_map(|one| one.time);
-    let seconds: f64 = times.map(|time| time.as_secs_f64()).sum();
+    let seconds: f64 = times.map(Nanos::as_secs_f64).sum();
     let mut text = format!(
         "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" \
          errors=\"{errors}\" skipped=\"0\" time=\"{seconds:.3}\">\n    <properties>\n"
@@ -60,7 +62,7 @@ fn suite(subject: &str, cases: &[&Case]) -> String {
 fn testcase(case: &Case) -> String {
     let class = escaped(&case.parts.join("."));
     let name = escaped(&case.name);
-    let seconds = case.time.map_or(0.0, |time| time.as_secs_f64());
+    let seconds = case.time.map_or(0.0, Nanos::as_secs_f64);
     let reason = escaped(&case.reason);
     let told = match case.outcome {
         Outcome::Pass => {
