@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first remedies, as commands.
 
+use std::collections::BTreeMap;
+
 use punctual_model::CpuId;
 use punctual_model::cpus::show_list;
 use serde::Serialize;
@@ -169,12 +171,12 @@ impl Diagnosis {
             Some(system) => vec![system],
             None => System::COMMON.into(),
         };
-        let online = by_cores(machine);
+        let cores = by_cores(machine);
         let open = self.wrong().filter(|one| self.settled_by(one).is_none());
         let steps = open.filter_map(|one| {
             let id = one.check.id;
             let anew = isolated_anew(one, machine);
-            let mut remedy = anew.or_else(|| remedy(one, &online))?;
+            let mut remedy = anew.or_else(|| remedy(one, &cores))?;
             if let (Does::Boot(arguments), Ok(false)) = (&mut remedy.does, machine.is_since(5, 6)) {
                 // Of an argument with a flag that it does not know the kernel takes nothing.
                 *arguments = arguments.replace("=managed_irq,", "=");
@@ -308,7 +310,7 @@ impl Does {
 }
 
 /// The remedy for a finding; `None` if no command mends it.
-fn remedy(one: &Finding, online: &[CpuId]) -> Option<Remedy> {
+fn remedy(one: &Finding, cores: &[Vec<CpuId>]) -> Option<Remedy> {
     let boot = |arguments: &str| Does::Boot(arguments.to_owned());
     let (title, does) = match one.check.id {
         "preempt-rt" => ("Install a kernel with PREEMPT_RT", Does::RtKernel),
@@ -351,9 +353,9 @@ fn remedy(one: &Finding, online: &[CpuId]) -> Option<Remedy> {
             "Stop irqbalance",
             Does::Now(&["sudo systemctl disable --now irqbalance"]),
         ),
-        "isolcpus" if online.len() > 1 => (
+        "isolcpus" if cores.iter().map(Vec::len).sum::<usize>() > 1 => (
             "Leave half of the CPUs to the real-time work",
-            Does::Boot(isolation(online)),
+            Does::Boot(isolation(cores)),
         ),
         "skew-tick" => ("Spread the CPUs' ticks", boot("skew_tick=1")),
         "rcu-normal" => (
@@ -397,16 +399,19 @@ const PERMISSION: &[&str] = &[
     "# then log in again",
 ];
 
-/// Leaves the upper half of these CPUs to the work, and the lower half to all else.
-fn isolation(online: &[CpuId]) -> String {
-    let mut cpus = online[online.len().div_ceil(2)..].to_vec();
+/// Leaves the upper half of the cores to the work, and the lower half to all else. `cores` has each
+/// core's CPUs; one core is divided.
+fn isolation(cores: &[Vec<CpuId>]) -> String {
+    let mut cpus: Vec<CpuId> = match cores {
+        [only] => only[only.len().div_ceil(2)..].to_vec(),
+        _ => cores[cores.len().div_ceil(2)..].concat(),
+    };
     cpus.sort_unstable();
     format!("isolcpus=managed_irq,domain,{}", show_list(&cpus))
 }
 
-/// The CPUs that are online, those of one core side by side.
-fn by_cores(machine: &Machine) -> Vec<CpuId> {
-    let mut online = machine.online().unwrap_or_default();
+/// The CPUs that are online, by cores.
+fn by_cores(machine: &Machine) -> Vec<Vec<CpuId>> {
     let core = |cpu: &CpuId| {
         let path = format!(
             "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list",
@@ -417,8 +422,11 @@ fn by_cores(machine: &Machine) -> Vec<CpuId> {
             .and_then(|all| all.first().copied())
             .unwrap_or(*cpu)
     };
-    online.sort_by_cached_key(|cpu| (core(cpu), *cpu));
-    online
+    let mut cores = BTreeMap::<CpuId, Vec<CpuId>>::new();
+    for cpu in machine.online().unwrap_or_default() {
+        cores.entry(core(&cpu)).or_default().push(cpu);
+    }
+    cores.into_values().collect()
 }
 
 /// The boot arguments of a check's trial and of the step that sets them: the two must agree.
@@ -428,7 +436,7 @@ pub(crate) fn of_trial(one: &Finding) -> Option<(String, String)> {
     let (Trial::Boot(tried) | Trial::Beside(tried)) = one.check.trial else {
         return None;
     };
-    let does = match remedy(one, &[CpuId(0), CpuId(1)])?.does {
+    let does = match remedy(one, &[vec![CpuId(0)], vec![CpuId(1)]])?.does {
         Does::Boot(arguments) => arguments,
         Does::Sysctl(setting) => format!("sysctl.{setting}"),
         _ => return None,

@@ -180,7 +180,10 @@ fn shortened<'a>(
 /// histogram all of cyclictest's threads have one interval.
 fn died(foreign: &Foreign) -> Option<String> {
     let threads = &foreign.counted;
-    if foreign.program != "cyclictest" || threads.iter().any(|one| one.interval_us.is_some()) {
+    // A command line tells how long it was to take, and skipped periods count then.
+    let is_timed =
+        threads.iter().any(|one| one.interval_us.is_some()) || foreign.period_us.is_some();
+    if foreign.program != "cyclictest" || is_timed {
         return None;
     }
     let most = threads.iter().map(|one| one.count).max()?;

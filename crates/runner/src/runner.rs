@@ -181,8 +181,10 @@ impl Runner<'_> {
             }
             InStore::Known(id) => {
                 let kept = self.store.load(&id)?;
-                // A right or a device that a real machine lacked may be there by now.
-                if !kept.is_virtual() && !kept.is_whole() {
+                // A right or a device that a real machine lacked may be there by now. What it could
+                // measure is not measured again.
+                let is_empty = kept.recordings.is_empty() && !kept.unsupported.is_empty();
+                if !kept.is_virtual() && is_empty {
                     run.id = self.store.begin(&run)?;
                     return Ok(Some(Begun::New(Box::new(run))));
                 }

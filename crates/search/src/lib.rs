@@ -125,6 +125,15 @@ pub struct Asked {
     pub each: Option<Nanos>,
 }
 
+impl Asked {
+    /// Returns false if its kernel is known to be of another build than the image with this
+    /// checksum.
+    pub fn is_of_build(&self, image_sha256: &str) -> bool {
+        let is_told = !self.image_sha256.is_empty() && !image_sha256.is_empty();
+        !is_told || self.image_sha256 == image_sha256
+    }
+}
+
 /// The state of a search, with all that is needed to continue it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Search {
@@ -200,7 +209,7 @@ impl Search {
         if own.kernel != its.kernel {
             return differ("kernel", &own.kernel, &its.kernel);
         }
-        if own.image_sha256 != its.image_sha256 {
+        if !own.is_of_build(&its.image_sha256) {
             return Err(format!("its kernel \"{}\" is of another build", its.kernel));
         }
         if own.boot.trim() != its.boot.trim() {

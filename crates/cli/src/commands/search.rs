@@ -555,14 +555,23 @@ fn progress(found: &Found) -> String {
 fn begun(directory: &Path, new: Found) -> Result<Found> {
     match kept(directory)? {
         None => Ok(new),
-        Some(found) if found.asked == new.asked => Ok(found),
-        Some(_) => Err(UsageError(format!(
-            "{} has another search, with another kernel or build of it, seed, user, --each or \
-             grammar: name another directory (--into), or remove it",
-            directory.display()
-        ))
-        .into()),
+        Some(mut found) if found.asked.is_of_build(&new.asked.image_sha256) => {
+            found.asked.image_sha256 = new.asked.image_sha256.clone();
+            if found.asked == new.asked {
+                return Ok(found);
+            }
+            Err(another(directory).into())
+        }
+        Some(_) => Err(another(directory).into()),
     }
+}
+
+fn another(directory: &Path) -> UsageError {
+    UsageError(format!(
+        "{} has another search, with another kernel or build of it, seed, user, --each or \
+         grammar: name another directory (--into), or remove it",
+        directory.display()
+    ))
 }
 
 /// The search that is kept in a directory.

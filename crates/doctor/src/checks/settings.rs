@@ -299,7 +299,9 @@ fn mitigations(machine: &Machine) -> Result<Verdict, Reason> {
 fn costs_nothing(state: &str) -> bool {
     state.starts_with("KVM: Mitigation: VMX ")
         || state == "Mitigation: PTE Inversion"
-        || state.ends_with("PTE Inversion; VMX: vulnerable")
+        || state == "Mitigation: TSX disabled"
+        || state.contains("PTE Inversion; VMX: vulnerable")
+        || state.contains("VMX: EPT disabled")
 }
 
 fn pcie_aspm(machine: &Machine) -> Result<Verdict, Reason> {

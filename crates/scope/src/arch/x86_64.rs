@@ -79,7 +79,8 @@ pub fn entry_name(name: &str) -> &str {
 
 /// Entries of interrupts and exceptions have the names above since Linux 5.8.
 fn refusal(release: &str) -> Option<String> {
-    super::is_before(release, (5, 8)).then(|| {
+    let tells = release.starts_with(|first: char| first.is_ascii_digit());
+    (tells && super::is_before(release, (5, 8))).then(|| {
         format!(
             "its kernel is {release}, and of x86-64 kernels those from Linux 5.8 on are understood"
         )
