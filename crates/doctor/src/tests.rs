@@ -718,6 +718,97 @@ fn isolation_is_asked_for_as_the_kernel_knows_it() {
     );
 }
 
+/// Siblings stay together, and what is offline is not isolated.
+#[test]
+fn the_half_that_is_isolated_has_whole_cores_that_are_online() {
+    let steps = |online: &'static str, siblings: &[(&'static str, &'static str)]| {
+        let mut files = vec![
+            (CMDLINE, "quiet"),
+            ("/sys/devices/system/cpu/online", online),
+            (ISOLATED, ""),
+            ("/proc/sys/kernel/osrelease", "6.12.1"),
+        ];
+        files.extend(siblings);
+        let tree = made(&files);
+        let machine = tree.machine();
+        let steps = examine(&machine, &|_| true).first_steps(&machine, 9);
+        let own = steps.into_iter().find(|step| step.check == "isolcpus");
+        own.unwrap().commands[0].1.join("\n")
+    };
+    let off = steps("0,2,4,6", &[]);
+    assert!(off.contains("isolcpus=managed_irq,domain,4,6"), "{off}");
+    let threads = steps(
+        "0-5",
+        &[
+            (
+                "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+                "0,3",
+            ),
+            (
+                "/sys/devices/system/cpu/cpu1/topology/thread_siblings_list",
+                "1,4",
+            ),
+            (
+                "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list",
+                "2,5",
+            ),
+            (
+                "/sys/devices/system/cpu/cpu3/topology/thread_siblings_list",
+                "0,3",
+            ),
+            (
+                "/sys/devices/system/cpu/cpu4/topology/thread_siblings_list",
+                "1,4",
+            ),
+            (
+                "/sys/devices/system/cpu/cpu5/topology/thread_siblings_list",
+                "2,5",
+            ),
+        ],
+    );
+    assert!(
+        threads.contains("isolcpus=managed_irq,domain,2,5"),
+        "{threads}"
+    );
+}
+
+/// Only x86 has a flag for it.
+#[test]
+fn guests_of_other_architectures_are_known_by_their_firmware() {
+    let told = |path: &'static str, text: &'static str| {
+        let arm = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
+        of("virtualisation", &made(&[arm, (path, text)])).name()
+    };
+    let tree = "/sys/firmware/devicetree/base/compatible";
+    assert_eq!(told("/sys/class/dmi/id/sys_vendor", "Amazon EC2"), "wrong");
+    assert_eq!(told("/sys/class/dmi/id/sys_vendor", "Ampere"), "fine");
+    assert_eq!(told("/sys/class/dmi/id/product_name", "a1.metal"), "fine");
+    assert_eq!(told(tree, "linux,dummy-virt"), "wrong");
+    assert_eq!(told(tree, "raspberrypi,4-model-b"), "fine");
+    assert_eq!(
+        told("/proc/device-tree/compatible", "riscv-virtio"),
+        "wrong"
+    );
+    assert_eq!(told(VERSION, "Linux"), "unknown");
+}
+
+#[test]
+fn what_a_kernel_does_not_take_covers_nothing() {
+    for (name, expected) in [("NO_HZ_FULL", "nohz-full"), ("RCU_NOCB_CPU", "rcu-nocbs")] {
+        let both = "isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3";
+        let edits = [File(CMDLINE, both), NoOption(name), NoOption("NO_HZ_FULL")];
+        let verdict = of(expected, &with(&edits));
+        assert_eq!(verdict.name(), "wrong", "{name}");
+    }
+    for off in ["nohz=0", "nohz=n", "nohz=off"] {
+        assert_eq!(
+            of("no-hz", &with(&[File(CMDLINE, off)])).name(),
+            "fine",
+            "{off}"
+        );
+    }
+}
+
 #[test]
 fn arguments_for_process_1_are_not_the_kernels() {
     let line = "skew_tick=1 rcupdate.rcu-normal-after-boot=1 quiet -- skew_tick=0";

@@ -254,6 +254,36 @@ impl<'a> Witness<'a> {
 mod tests {
     use super::*;
 
+    /// Whoever saw another digest, though he could not tell, keeps it from being equal.
+    #[test]
+    fn another_digest_is_never_equal() {
+        let sighting = |name: &str, outcome, digest: &str| Sighting {
+            name: Some(name.into()),
+            key: None,
+            refused: None,
+            when: String::new(),
+            punctual: String::new(),
+            seen: vec![Seen {
+                run: "r1".into(),
+                outcome,
+                digest: Some(digest.into()),
+                qemu: None,
+                initramfs: None,
+            }],
+        };
+        let of = |other: Sighting| Witnesses {
+            file: "x.punctual".into(),
+            runs: vec![("r1".into(), Some("aa".into()))],
+            all: vec![sighting("ann", Outcome::Equal, "aa"), other],
+        };
+        let same = of(sighting("bob", Outcome::Undecided, "aa"));
+        assert_eq!(same.outcome(), Outcome::Equal);
+        let other = of(sighting("bob", Outcome::Undecided, "bb"));
+        assert_eq!(other.outcome(), Outcome::Undecided);
+        let differs = of(sighting("bob", Outcome::Equal, "bb"));
+        assert_eq!(differs.outcome(), Outcome::Differs);
+    }
+
     #[test]
     fn the_schema_is_what_the_type_says() {
         crate::schema::assert_is_of::<Document<'_>>(

@@ -228,6 +228,18 @@ fn what_takes_too_much_memory_is_refused_and_what_is_left_is_answered() {
 }
 
 #[test]
+fn no_run_is_judged_against_itself() {
+    served(&[300, 900], limits(), |address, path| {
+        let store = Store::open(path).unwrap();
+        store.set_baseline("base", &["r1".into()]).unwrap();
+        let (status, body) = get(address, "/api/gate?run=r1&baseline=base");
+        assert_eq!(status, 400, "{body}");
+        assert!(body.contains("r1 is of baseline base"), "{body}");
+        assert_eq!(get(address, "/api/gate?run=r2&baseline=base").0, 200);
+    });
+}
+
+#[test]
 fn raw_samples_are_written_one_by_one_and_are_all_there() {
     served(&[5_000, 100], limits(), |address, path| {
         let (status, body) = get(address, "/api/show?run=r1&run=r2&raw=true");
