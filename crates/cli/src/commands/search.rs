@@ -556,7 +556,7 @@ fn begun(directory: &Path, new: Found) -> Result<Found> {
     match kept(directory)? {
         None => Ok(new),
         Some(mut found) if found.asked.is_of_build(&new.asked.image_sha256) => {
-            found.asked.image_sha256 = new.asked.image_sha256.clone();
+            found.asked.image_sha256.clone_from(&new.asked.image_sha256);
             if found.asked == new.asked {
                 return Ok(found);
             }
