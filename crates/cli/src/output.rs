@@ -171,7 +171,7 @@ pub fn check_file(path: Option<&Path>) -> Result<()> {
 pub fn check_parent(path: &Path) -> Result<(), UsageError> {
     let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
     match parent {
-        Some(parent) if !parent.exists() => {
+        Some(parent) if matches!(parent.try_exists(), Ok(false)) => {
             let command = format!("mkdir -p {}", quoted(&parent.to_string_lossy()));
             let parent = parent.display();
             Err(UsageError(format!(

@@ -72,11 +72,13 @@ pub(crate) fn found_export(path: &Path) -> Error {
     )
 }
 
-/// Returns true if a path is that of a file of `punctual export`: by its name, which ends with
-/// `.punctual`, or by its first line. A pipe can be read only once, so its name alone counts.
+/// Returns true if a path is that of a file of `punctual export`: by its first line, or, where there
+/// is no such file, by its name, which ends with `.punctual`. A pipe can be read only once.
 pub fn is_export(path: &Path) -> bool {
-    let has_name = path.extension().is_some_and(|end| end == "punctual");
-    has_name || (path.is_file() && File::open(path).is_ok_and(starts_as_export))
+    if path.is_file() {
+        return File::open(path).is_ok_and(starts_as_export);
+    }
+    path.extension().is_some_and(|end| end == "punctual")
 }
 
 fn starts_as_export(file: File) -> bool {

@@ -96,8 +96,7 @@ impl Import {
             runs.push((path, run));
         }
         self.check_machines(&runs)?;
-        let is_nameless =
-            self.subject.is_none() && runs.iter().any(|(_, run)| machine_of(run).is_none());
+        let mut is_nameless = false;
         let store = self.store.open_or_make()?;
         for path in exports {
             add_runs(&store, path)?;
@@ -117,6 +116,7 @@ impl Import {
                     continue;
                 }
             };
+            is_nameless |= self.subject.is_none() && machine_of(&run).is_none();
             let count = counted(run.recordings.len(), "recording");
             let subject = &run.subject.name;
             say!("{id} is {path}, {}: {count}, subject {subject}", run.suite);

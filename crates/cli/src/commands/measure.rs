@@ -108,7 +108,8 @@ pub struct MeasureArgs {
     #[arg(long)]
     build_modules: bool,
     /// On a real machine: store what was measured so far each time so many seconds are over;
-    /// what a loss of power costs at most [default: 60]
+    /// what a loss of power costs at most [default: 60]. A long step is stored 1,000 times at
+    /// most
     #[arg(long, value_name = "SECONDS")]
     store_every: Option<NonZeroU32>,
     /// How many subjects run side by side [default: the number of CPUs]

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_bench::RunError;
 use punctual_bench::system::{Event, RunEnding, SystemUnderTest as _};
-use punctual_bench::virtual_bench::VirtualSystem;
+use punctual_bench::virtual_bench::{Error as VirtualError, VirtualSystem};
 use punctual_kernels::paths::write_atomically;
 use punctual_model::run::State;
 use punctual_model::suite::SubjectSpec;
@@ -106,7 +106,10 @@ impl Observer for Watch {
 
     fn ended(&self, run: &Run, ending: &RunEnding) {
         *self.guest.lock().unwrap_or_else(PoisonError::into_inner) = ending.measuring;
-        if let Err(error @ RunError::Bench(_)) = &ending.result {
+        // A kernel that resets its machine at once is no fault of the node.
+        let is_mute = |error: &RunError| matches!(error.of_bench(), Some(VirtualError::Mute));
+        let error = ending.result.as_ref().err().filter(|error| !is_mute(error));
+        if let Some(error @ (RunError::Bench(_) | RunError::Stopped(_))) = error {
             let mut of_node = self.of_node.lock().unwrap_or_else(PoisonError::into_inner);
             *of_node = Some(error.to_string());
         }

@@ -565,6 +565,7 @@ fn a_sample_that_an_interrupt_met_is_no_evidence_of_more_than_that() {
             run.recordings = vec![
                 recorded(load, "owner", &spread(own + run.seed as i64 % 2)),
                 recorded(load, "other", &long),
+                recorded(load, "third", &long),
             ];
         }
         all

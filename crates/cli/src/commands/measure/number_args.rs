@@ -31,7 +31,7 @@ impl Seeds {
     }
 
     fn remark(&self) -> Option<String> {
-        let seed = self.alone.filter(|seed| *seed > 1)?;
+        let seed = self.alone.filter(|seed| (2..=SEEDS_MAX).contains(seed))?;
         Some(format!(
             "--seeds {seed} is one run of each subject, with seed {seed}; {seed} runs are \
              --seeds 1..{seed}"
@@ -73,6 +73,11 @@ pub fn parse_seeds(text: &str) -> Result<Seeds, String> {
         let alone = seeds.first().copied().filter(|_| seeds.len() == 1);
         return Ok(Seeds { all: seeds, alone });
     };
+    if !is_number(first) || !is_number(last.trim_start_matches('=')) {
+        return Err(format!(
+            "expected seeds such as 1..5 or 1,2,7, found {text}"
+        ));
+    }
     let (first, last) = (
         parse_seed(first)?,
         parse_seed(last.trim_start_matches('='))?,
