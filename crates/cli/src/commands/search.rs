@@ -553,25 +553,21 @@ fn progress(found: &Found) -> String {
 
 /// The search that was begun in a directory, if it is the same one; else a new one.
 fn begun(directory: &Path, new: Found) -> Result<Found> {
-    match kept(directory)? {
-        None => Ok(new),
-        Some(mut found) if found.asked.is_of_build(&new.asked.image_sha256) => {
-            found.asked.image_sha256.clone_from(&new.asked.image_sha256);
-            if found.asked == new.asked {
-                return Ok(found);
-            }
-            Err(another(directory).into())
-        }
-        Some(_) => Err(another(directory).into()),
+    let Some(mut found) = kept(directory)? else {
+        return Ok(new);
+    };
+    if found.asked.is_of_build(&new.asked.image_sha256) {
+        found.asked.image_sha256.clone_from(&new.asked.image_sha256);
     }
-}
-
-fn another(directory: &Path) -> UsageError {
-    UsageError(format!(
+    if found.asked == new.asked {
+        return Ok(found);
+    }
+    Err(UsageError(format!(
         "{} has another search, with another kernel or build of it, seed, user, --each or \
          grammar: name another directory (--into), or remove it",
         directory.display()
     ))
+    .into())
 }
 
 /// The search that is kept in a directory.

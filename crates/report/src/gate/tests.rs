@@ -597,6 +597,35 @@ fn a_sample_that_an_interrupt_met_is_no_evidence_of_more_than_that() {
         "{}",
         text(&later)
     );
+    // One variant that varies by itself shows nothing of interrupts, nor do a program's threads.
+    let alone = |probe: &str, is_alone: bool| {
+        let sides = [("r", 15_675), ("n", 17_499)].map(|(id, own)| {
+            let mut all = with("idle", id, own, 17_500);
+            for run in &mut all {
+                run.recordings.truncate(if is_alone { 2 } else { 3 });
+                if is_alone {
+                    // A third, which nothing met.
+                    run.recordings
+                        .push(recorded("idle", "third", &spread(15_672)));
+                }
+                for one in &mut run.recordings {
+                    one.key.probe = probe.into();
+                }
+                run.plan = run.plan.replace("\"timer\"", &format!("\"{probe}\""));
+            }
+            all
+        });
+        let gate = gate(&sides[0], &sides[1]);
+        let rows = gate.subjects[0].rows.iter();
+        let owner = rows.filter(|row| row.row.variant == "owner");
+        let worst = owner
+            .flat_map(|row| &row.figures)
+            .find(|one| one.name == "worst");
+        worst.map(|one| (one.standing, one.within)).unwrap()
+    };
+    assert_eq!(alone("timer", false), (Standing::Undecided, Some(may)));
+    assert_eq!(alone("timer", true), (Standing::Worse, None));
+    assert_eq!(alone("app", false), (Standing::Worse, None));
     // Beside a load samples differ by much else.
     let loaded = judged("stress", 17_499);
     assert_eq!(
