@@ -25,17 +25,26 @@ pub enum Card {
     E1000e,
     /// Intel's 82540EM: PCI, an interrupt line.
     E1000,
+    /// Intel's 82576: PCI Express, MSI-X, several queues.
+    #[cfg(feature = "wire")]
+    Igb,
 }
 
 impl Card {
     /// All cards, the default first.
+    #[cfg(not(feature = "wire"))]
     pub const ALL: [Self; 2] = [Self::E1000e, Self::E1000];
+    /// All cards, the default first.
+    #[cfg(feature = "wire")]
+    pub const ALL: [Self; 3] = [Self::E1000e, Self::E1000, Self::Igb];
 
     /// Returns its name, which is that of QEMU's device and of Linux's module.
     pub fn name(self) -> &'static str {
         match self {
             Self::E1000e => "e1000e",
             Self::E1000 => "e1000",
+            #[cfg(feature = "wire")]
+            Self::Igb => "igb",
         }
     }
 }

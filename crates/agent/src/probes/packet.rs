@@ -7,6 +7,8 @@
 //! the socket and the wake-up.
 
 use std::io;
+#[cfg(not(feature = "wire"))]
+use std::net::UdpSocket as Socket;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -26,18 +28,16 @@ use crate::sys::net;
 use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
 
+#[cfg(feature = "wire")]
+mod beyond;
+#[cfg(feature = "wire")]
+use beyond::Socket;
+
 /// This probe.
 pub const PROBE: Probe = Probe {
     name: "packet",
     summary: "network latency over a wire: frames, UDP, TCP or pings, one way or round trip",
     parse: |table| parameters::<Packet>(table, Packet::check),
-};
-
-/// The probe's description for the workstation.
-pub const INFO: ProbeInfo = ProbeInfo {
-    name: PROBE.name,
-    view: View::of_samples(Shape::Latency, "frame over the wire"),
-    scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
@@ -468,7 +468,7 @@ const ROOM: usize = 1_514;
 
 /// One end of the wire.
 struct End {
-    socket: UdpSocket,
+    socket: Socket,
     /// The frame to send.
     frame: Vec<u8>,
     /// The buffer for received frames.
@@ -486,7 +486,7 @@ impl End {
         let mut frame = header.to_vec();
         frame.resize(header.len() + payload, 0);
         Self {
-            socket,
+            socket: Socket::from(socket),
             frame,
             room: Box::new([0; ROOM]),
             place: header.len(),
@@ -604,6 +604,13 @@ impl Wire {
         }
     }
 }
+
+/// The probe's description for the workstation.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Latency, "frame over the wire"),
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
+};
 
 #[cfg(test)]
 mod tests {
