@@ -21,9 +21,9 @@ install:
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILT)/punctual $(BIN)
-	install -m 755 $(BUILT)/punctual-target $(BUILT)/punctual-calls $(LIB)
+	install -m 755 $(BUILT)/punctual-target $(BUILT)/punctual-wire $(BUILT)/punctual-calls $(LIB)
 	for machine in $(TARGETS); do \
-		install -m 755 $(BUILT)/punctual-target-$$machine $(LIB) || exit 1; \
+		install -m 755 $(BUILT)/punctual-target-$$machine $(BUILT)/punctual-wire-$$machine $(LIB) || exit 1; \
 		[ ! -e $(BUILT)/punctual-calls-$$machine ] || \
 			install -m 755 $(BUILT)/punctual-calls-$$machine $(LIB) || exit 1; done
 	install -m 644 $(BUILT)/libpunctual_scope.so $(LIB)

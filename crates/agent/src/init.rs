@@ -125,6 +125,9 @@ fn measure() -> io::Result<()> {
 /// Returns the plan, after the guest has lived for a while and all CPUs are up, with facts.
 fn prepared() -> Result<(Plan, Facts), String> {
     network::set_up();
+    // A thread that was joined counts for a moment longer, and what has two threads cannot fork.
+    #[cfg(feature = "wire")]
+    crate::sys::time::sleep(punctual_model::Nanos::from_millis(1));
     let plan = guest::plan()?;
     let mut facts = facts();
     let aged = ageing::age(plan.past.unwrap_or(plan.seed));

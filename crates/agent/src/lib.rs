@@ -18,6 +18,8 @@ pub mod cpus;
 pub mod cycles;
 pub mod disk;
 pub mod dma_latency;
+#[cfg(feature = "wire")]
+pub mod echo;
 pub mod event_log;
 pub mod figures;
 pub mod guest;

@@ -80,6 +80,8 @@ fn run(arguments: &mut Parser) -> Result<()> {
             Err(shutdown::become_with_parent(&words))
                 .with_context(|| program.to_string_lossy().into_owned())
         }
+        #[cfg(feature = "wire")]
+        Some(Arg::Value(word)) if word == "echo" => punctual_agent::echo::run(arguments),
         Some(Arg::Value(word)) if programs::called(&word).is_some() => {
             programs::called(&word).map_or(Ok(()), |program| (program.run)(arguments))
         }

@@ -131,3 +131,14 @@ fn wait_for(end: &str) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// The type of raw frames: one that IEEE 802 reserves for experiments.
+pub const ETHERTYPE: u16 = 0x88b5;
+/// The ports of datagrams and connections: of the sending end, and of the receiving one.
+pub const PORTS: [u16; 2] = [20_997, 20_998];
+
+/// The commands that make a pair of interfaces if there is none.
+pub const MAKE_A_PAIR: &str = "ip netns add wire && \
+    ip link add wire0 type veth peer name wire1 netns wire && \
+    ip addr add 198.18.0.1/24 dev wire0 && ip link set wire0 up && \
+    ip -n wire addr add 198.18.0.2/24 dev wire1 && ip -n wire link set wire1 up";

@@ -32,6 +32,8 @@ pub mod semaphore;
 pub mod signal;
 pub mod time;
 pub mod tsc;
+#[cfg(feature = "wire")]
+pub mod xdp;
 
 use std::io;
 

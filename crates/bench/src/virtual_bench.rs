@@ -43,6 +43,7 @@ use punctual_kernels::initramfs::Initramfs;
 use punctual_kernels::paths::{Lock, write_atomically};
 use punctual_model::aim::Aim;
 use punctual_model::machine::VirtualMachine;
+use punctual_model::network::Card;
 use punctual_model::{Architecture, MachineRecord};
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
@@ -110,10 +111,17 @@ impl VirtualBench {
         })
     }
 
-    /// The same bench for machines of this architecture. Returns an error if QEMU for it is
-    /// missing, or too old for that many CPUs.
-    pub fn of(&self, architecture: Architecture, cpus: u32) -> Result<Self, Error> {
-        let qemu = if architecture == Architecture::Amd64 {
+    /// The same bench for machines of this architecture, with these cards. Returns an error if
+    /// QEMU for it is missing, or too old for that many CPUs or for the cards.
+    pub fn of(
+        &self,
+        architecture: Architecture,
+        cpus: u32,
+        network: Option<Card>,
+    ) -> Result<Self, Error> {
+        let qemu = if network == Some(Card::Igb) {
+            Qemu::find_fair(architecture, &self.cache)?
+        } else if architecture == Architecture::Amd64 {
             self.qemu.clone()
         } else {
             find_qemu(architecture, &self.cache, cpus)?

@@ -12,11 +12,16 @@ use crate::apt::Wanted;
 use crate::error::KernelError;
 use crate::{Kernel, packaged};
 
-/// Further modules that the cards' modules need, in the order in which they are loaded. They are
-/// modules of Linux 5.10, and parts of Debian's later kernels.
-const BESIDES: [&str; 2] = ["pps_core", "ptp"];
+/// Further modules that the cards' modules need, in the order in which they are loaded: the first
+/// two are modules of Linux 5.10, and parts of Debian's later kernels; the others are igb's.
+const BESIDES: [&str; 4] = ["pps_core", "ptp", "dca", "i2c-algo-bit"];
 
-/// The modules that drive a card, in the order in which they are loaded, fetched if need be. Both
+/// Returns true if a card's module needs a further one.
+fn needs(card: Card, module: &str) -> bool {
+    card == Card::Igb || !["dca", "i2c-algo-bit"].contains(&module)
+}
+
+/// The modules that drive a card, in the order in which they are loaded, fetched if need be. All
 /// cards' modules are taken together, so that a kernel's package is read once.
 ///
 /// # Errors
@@ -40,7 +45,8 @@ pub fn modules(
         besides: &BESIDES,
     };
     let place = packaged::modules(cache, "network", kernel, package, wanted, progress)?;
-    let all = BESIDES.into_iter().chain([card.name()]);
+    let besides = BESIDES.into_iter().filter(|module| needs(card, module));
+    let all = besides.chain([card.name()]);
     let all = all.map(|name| place.join(format!("{name}.ko")));
     Ok(all.filter(|path| path.is_file()).collect())
 }

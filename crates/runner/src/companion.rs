@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use punctual_bench::Processor;
 use punctual_model::Architecture;
+use punctual_model::suite::Suite;
 
 /// The processor whose target has no further name.
 const OWN: Processor = Processor::OfGuests(Architecture::Amd64);
@@ -17,6 +18,9 @@ pub(crate) const CALLS: &str = "punctual-calls";
 pub enum Companion {
     /// The static program that measures: on a host, and as process 1 of a guest.
     Target(Processor),
+    /// The same program with all that `packet` can do: in guests with a wire, and on machines
+    /// where a suite has that probe.
+    Wire(Processor),
     /// QEMU's plugin that watches a guest.
     ScopePlugin,
     /// The static program that runs programs of system calls in guests of this architecture.
@@ -24,11 +28,22 @@ pub enum Companion {
 }
 
 impl Companion {
+    /// The program that carries out a suite on a machine with this processor.
+    pub fn that_measures(suite: &Suite, processor: Processor) -> Self {
+        if suite.steps.iter().any(|step| step.probe == "packet") {
+            Self::Wire(processor)
+        } else {
+            Self::Target(processor)
+        }
+    }
+
     /// The file's name.
     pub fn file_name(self) -> String {
         match self {
             Self::Target(OWN) => "punctual-target".to_owned(),
             Self::Target(other) => format!("punctual-target-{}", other.machine()),
+            Self::Wire(OWN) => "punctual-wire".to_owned(),
+            Self::Wire(other) => format!("punctual-wire-{}", other.machine()),
             Self::ScopePlugin => "libpunctual_scope.so".to_owned(),
             Self::Calls(Architecture::Amd64) => CALLS.to_owned(),
             Self::Calls(other) => format!("{CALLS}-{}", Processor::from(other).machine()),
@@ -40,6 +55,8 @@ impl Companion {
         match self {
             Self::Target(OWN) => "PUNCTUAL_TARGET".to_owned(),
             Self::Target(other) => format!("PUNCTUAL_TARGET_{}", other.machine().to_uppercase()),
+            Self::Wire(OWN) => "PUNCTUAL_WIRE".to_owned(),
+            Self::Wire(other) => format!("PUNCTUAL_WIRE_{}", other.machine().to_uppercase()),
             Self::ScopePlugin => "PUNCTUAL_PLUGIN".to_owned(),
             Self::Calls(Architecture::Amd64) => "PUNCTUAL_CALLS".to_owned(),
             Self::Calls(other) => {
@@ -90,6 +107,10 @@ mod tests {
         assert_eq!(calls.variable(), "PUNCTUAL_CALLS_AARCH64");
         assert_eq!(Companion::Target(OWN).file_name(), "punctual-target");
         assert_eq!(Companion::Target(OWN).variable(), "PUNCTUAL_TARGET");
+        assert_eq!(
+            Companion::Wire(Processor::Armv7).file_name(),
+            "punctual-wire-armv7"
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@
 //!     kernel: "as it runs".into(),
 //!     boot: String::new(),
 //! };
-//! let system = systems::host(paths::cache_dir()?, SILENCE);
+//! let system = systems::host(&suite, paths::cache_dir()?, SILENCE);
 //! let store = Store::open("runs.db".as_ref())?;
 //! let runner = Runner {
 //!     store: &store,

@@ -190,7 +190,15 @@ impl Builder<'_> {
         let kernel = self.catalog.ensure(kernel, progress);
         let kernel = kernel.map_err(with_likely_name)?;
         let architecture = kernel.architecture;
-        let target = Companion::Target(architecture.into()).find();
+        let processor = architecture.into();
+        // What the wire needs further would change the bytes, and with them the figures, of all
+        // other guests.
+        let target = if self.equipment.network.is_some() && !architecture.is_foreign() {
+            Companion::Wire(processor)
+        } else {
+            Companion::Target(processor)
+        };
+        let target = target.find();
         let busybox = if architecture.is_foreign() {
             busybox::of(self.cache, architecture, progress)?
         } else {
@@ -362,7 +370,9 @@ impl Builder<'_> {
         let architecture = guest.kernel.architecture;
         Ok(PreparedSystem {
             system: Box::new(VirtualSystem {
-                bench: self.bench.of(architecture, self.equipment.cpus)?,
+                bench: self
+                    .bench
+                    .of(architecture, self.equipment.cpus, guest.network)?,
                 machine: self.machine_of(guest, subject),
                 start: self.equipment.start,
             }),
@@ -389,11 +399,11 @@ struct Guest {
     absent: BTreeMap<String, String>,
 }
 
-/// The system for this machine, as it is.
-pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
+/// The system for this machine, as it is, for a suite.
+pub fn host(suite: &Suite, cache: PathBuf, silence: Duration) -> PreparedSystem {
     PreparedSystem {
         system: Box::new(HostSystem {
-            target: Companion::Target(Architecture::Amd64.into()).find(),
+            target: Companion::that_measures(suite, Architecture::Amd64.into()).find(),
             cache,
             silence,
         }),

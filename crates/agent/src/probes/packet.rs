@@ -20,24 +20,27 @@ use punctual_model::probe::{ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
-use super::{Context, Measurement, Probe, parameters, within};
+use super::{Context, Measurement, Probe, within};
 use crate::event_log::{self, Event, EventLog};
-use crate::network;
+use crate::network::{self, ETHERTYPE, MAKE_A_PAIR, PORTS};
 use crate::stall::{self, Stall};
 use crate::sys::net;
 use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
 
 #[cfg(feature = "wire")]
-mod beyond;
+mod further;
 #[cfg(feature = "wire")]
-use beyond::Socket;
+use further::Socket;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
     name: "packet",
     summary: "network latency over a wire: frames, UDP, TCP or pings, one way or round trip",
-    parse: |table| parameters::<Packet>(table, Packet::check),
+    #[cfg(not(feature = "wire"))]
+    parse: |table| super::parameters::<Packet>(table, Packet::check),
+    #[cfg(feature = "wire")]
+    parse: further::parse,
 };
 
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
@@ -50,10 +53,6 @@ const LOST: Duration = Duration::from_secs(1);
 /// The number of frames that are sent beforehand, until one arrives: the first one waits for the
 /// other end's hardware address.
 const TRIALS: u32 = 3;
-
-/// The type of raw frames: one that IEEE 802 reserves for experiments.
-const ETHERTYPE: u16 = 0x88b5;
-const PORTS: [u16; 2] = [20_997, 20_998];
 
 /// The length of the headers before the payload; ICMP's header is as long as UDP's.
 const ETHERNET: u32 = 14;
@@ -72,12 +71,6 @@ const RECEIVES: Event = 1;
 /// The header of an echo request; the kernel fills in the rest.
 const ECHO_REQUEST: [u8; 8] = [8, 0, 0, 0, 0, 0, 0, 0];
 const NO_BUSY_POLL: &str = "the kernel has it with NET_RX_BUSY_POLL only";
-
-/// The commands that make a pair of interfaces if there is none.
-const MAKE_A_PAIR: &str = "ip netns add wire && \
-    ip link add wire0 type veth peer name wire1 netns wire && \
-    ip addr add 198.18.0.1/24 dev wire0 && ip link set wire0 up && \
-    ip -n wire addr add 198.18.0.2/24 dev wire1 && ip -n wire link set wire1 up";
 
 /// The kind of frames that are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -154,6 +147,10 @@ struct Packet {
     busy_poll_us: u32,
     /// A stall that falls into one sample.
     stall: Option<Stall>,
+    /// The parameters that only guests with a wire have.
+    #[cfg(feature = "wire")]
+    #[serde(skip)]
+    further: further::Further,
 }
 
 impl Default for Packet {
@@ -172,6 +169,8 @@ impl Default for Packet {
             namespace: NAMESPACE.into(),
             busy_poll_us: 0,
             stall: None,
+            #[cfg(feature = "wire")]
+            further: further::Further::default(),
         }
     }
 }
@@ -387,7 +386,10 @@ impl Packet {
     }
 
     fn measure(&self, phase: Nanos) -> Result<Recording, Reason> {
+        #[cfg(not(feature = "wire"))]
         let (near, far) = self.ends()?;
+        #[cfg(feature = "wire")]
+        let (near, far) = self.further.ends(self)?;
         let wire = Wire {
             stamps: EventLog::new(2 * self.all() as usize),
             arrived: AtomicU64::new(0),
@@ -400,7 +402,10 @@ impl Packet {
         });
         let other_end = far.map(|far| {
             let life = || wire.receive(far, self.way());
-            ThreadSpec::new(self.priority + 1, life)
+            let spec = ThreadSpec::new(self.priority + 1, life);
+            #[cfg(feature = "wire")]
+            let spec = self.further.place(spec);
+            spec
         });
         let members: Vec<_> = [sender].into_iter().chain(other_end).collect();
         let roles = &["sender", "receiver"][..members.len()];
@@ -460,11 +465,6 @@ fn datagrams(from: SocketAddr, to: SocketAddr) -> io::Result<UdpSocket> {
     socket.connect(to)?;
     Ok(socket)
 }
-
-/// The number of a frame that is not a sample.
-const NOT_COUNTED: u64 = u64::MAX;
-/// The longest frame.
-const ROOM: usize = 1_514;
 
 /// One end of the wire.
 struct End {
@@ -611,6 +611,11 @@ pub const INFO: ProbeInfo = ProbeInfo {
     view: View::of_samples(Shape::Latency, "frame over the wire"),
     scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
+
+/// The number of a frame that is not a sample.
+const NOT_COUNTED: u64 = u64::MAX;
+/// The longest frame.
+const ROOM: usize = 1_514;
 
 #[cfg(test)]
 mod tests {

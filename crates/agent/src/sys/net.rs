@@ -202,6 +202,96 @@ fn ask(what: libc::Ioctl, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
+/// Sets the priority of a socket's frames in the queue of their interface (`SO_PRIORITY`).
+#[cfg(feature = "wire")]
+pub fn set_priority(socket: &UdpSocket, priority: u32) -> io::Result<()> {
+    let size = mem::size_of_val(&priority) as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PRIORITY);
+    let value = (&raw const priority).cast();
+    // SAFETY: the kernel reads a number of this size, which lives here.
+    super::check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value, size) })?;
+    Ok(())
+}
+
+/// Returns the address of an interface's device on its bus, as in `/sys/bus/pci/devices`
+/// (`ETHTOOL_GDRVINFO`).
+#[cfg(feature = "wire")]
+pub fn bus_address(name: &str) -> io::Result<String> {
+    const ETHTOOL_GDRVINFO: u32 = 3;
+    /// `struct ethtool_drvinfo`.
+    #[repr(C)]
+    struct DriverInfo {
+        command: u32,
+        names: [[u8; 32]; 3],
+        bus: [u8; 32],
+        rest: [u32; 16],
+    }
+    let mut info = DriverInfo {
+        command: ETHTOOL_GDRVINFO,
+        names: [[0; 32]; 3],
+        bus: [0; 32],
+        rest: [0; 16],
+    };
+    let mut asked = request(name)?;
+    asked.ifr_ifru.ifru_data = (&raw mut info).cast();
+    ask(libc::SIOCETHTOOL as _, asked)?;
+    let end = info
+        .bus
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(info.bus.len());
+    Ok(String::from_utf8_lossy(&info.bus[..end]).into_owned())
+}
+
+/// Receives a frame of any interface, into `room`: returns its length, the number of the interface
+/// and the sender's hardware address.
+#[cfg(feature = "wire")]
+pub fn frame_from(socket: &UdpSocket, room: &mut [u8]) -> io::Result<(usize, libc::sockaddr_ll)> {
+    // SAFETY: all zeros is a valid sockaddr_ll.
+    let mut from: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    let mut size = mem::size_of_val(&from) as libc::socklen_t;
+    // SAFETY: the kernel writes at most as many bytes as `room` has, and an address of this size.
+    let length = unsafe {
+        libc::recvfrom(
+            socket.as_raw_fd(),
+            room.as_mut_ptr().cast(),
+            room.len(),
+            0,
+            (&raw mut from).cast(),
+            &raw mut size,
+        )
+    };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    Ok((length, from))
+}
+
+/// Sends a frame on the interface that an address names.
+#[cfg(feature = "wire")]
+pub fn send_frame(socket: &UdpSocket, frame: &[u8], to: &libc::sockaddr_ll) -> io::Result<()> {
+    let size = mem::size_of_val(to) as libc::socklen_t;
+    // SAFETY: the kernel reads the frame and an address of this size.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            0,
+            (&raw const *to).cast(),
+            size,
+        )
+    };
+    usize::try_from(sent)
+        .map(drop)
+        .map_err(|_| io::Error::last_os_error())
+}
+
+/// Opens a socket that receives whole frames of one type on all interfaces.
+#[cfg(feature = "wire")]
+pub fn frames_of_all(ethertype: u16) -> io::Result<UdpSocket> {
+    let protocol = libc::c_int::from(ethertype.to_be());
+    Ok(socket(libc::AF_PACKET, libc::SOCK_RAW, protocol)?.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

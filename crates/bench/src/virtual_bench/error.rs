@@ -18,9 +18,9 @@ pub enum Error {
     /// QEMU is not installed.
     #[error("expected {0} in the PATH, found none: install it (`apt-get install {1}`)")]
     NoQemu(&'static str, &'static str),
-    /// QEMU is too old for several CPUs.
+    /// QEMU is too old for several CPUs, or for a card.
     #[error(
-        "expected QEMU 8.1 or later for more than one CPU (before, one CPU takes the turns of the others), found {0}: install a later one, or fetch one beside it (`tools/other-qemu`, from Debian's backports)"
+        "expected QEMU 8.1 or later for more than one CPU (before, one CPU takes the turns of the others) and for the card igb, found {0}: install a later one, or fetch one beside it (`tools/other-qemu`, from Debian's backports)"
     )]
     UnfairQemu(String),
     /// QEMU is installed and does not work.

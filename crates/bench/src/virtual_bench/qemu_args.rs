@@ -91,6 +91,7 @@ pub fn cmdline(kernel: &Kernel, boot: &str, cpus: u32) -> String {
 ///   sends it, in the thread of the CPU. Nothing in this waits for the host. Hub 0 belongs to the
 ///   turns of several CPUs.
 /// - `romfile=`: the firmware finds no boot program on the cards.
+/// - `pcie-root-port`: an igb has virtual functions, which would have the places of other devices.
 /// - `announce-rounds=0`: otherwise a QEMU that has resumed a guest sends frames in its name, and
 ///   by the host's clock.
 fn wire(card: Card) -> Vec<String> {
@@ -100,8 +101,15 @@ fn wire(card: Card) -> Vec<String> {
     for end in 0..2 {
         let port = format!("hubport,id=wire{end},hubid=1");
         let mac = format!("52:54:00:00:00:0{}", end + 1);
-        let device = format!("{card},netdev=wire{end},mac={mac},romfile=");
-        words.extend(["-netdev".into(), port, "-device".into(), device]);
+        words.extend(["-netdev".into(), port]);
+        let mut bus = String::new();
+        if card == Card::Igb {
+            bus = format!(",bus=port{end}");
+            let root = format!("pcie-root-port,id=port{end},chassis={}", end + 1);
+            words.extend(["-device".into(), root]);
+        }
+        let device = format!("{card},netdev=wire{end},mac={mac},romfile={bus}");
+        words.extend(["-device".into(), device]);
     }
     words
 }

@@ -187,11 +187,13 @@ impl ReplayArgs {
             .into());
         }
         let cache = paths::cache_dir()?;
-        let cpus = run.machine.as_virtual().map_or(1, |machine| machine.cpus);
+        let then = run.machine.as_virtual();
+        let cpus = then.map_or(1, |machine| machine.cpus);
+        let network = then.and_then(|machine| machine.network);
         let plugin = self.plugin.clone();
         let kernel = catalog()?.get(&run.subject.kernel)?;
         let place = Repeater {
-            bench: virtual_bench(&cache, cpus)?.of(kernel.architecture, cpus)?,
+            bench: virtual_bench(&cache, cpus)?.of(kernel.architecture, cpus, network)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold

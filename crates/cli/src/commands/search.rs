@@ -317,7 +317,7 @@ impl Search {
         }
         calls(architecture).map_err(UsageError)?;
         let repeater = Repeater {
-            bench: bench.of(architecture, machine.cpus)?,
+            bench: bench.of(architecture, machine.cpus, machine.network)?,
             plugin: Companion::ScopePlugin.find(),
             start: Start::Resumed,
             cache,

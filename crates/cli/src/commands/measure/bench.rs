@@ -55,8 +55,9 @@ impl MeasureArgs {
         self.silence() + Duration::from_secs(self.hwlat.unwrap_or_default().into())
     }
 
-    pub(super) fn host(&self) -> Result<PreparedSystem> {
-        Ok(systems::host(paths::cache_dir()?, self.silence_of_host()))
+    pub(super) fn host(&self, suite: &Suite) -> Result<PreparedSystem> {
+        let (cache, silence) = (paths::cache_dir()?, self.silence_of_host());
+        Ok(systems::host(suite, cache, silence))
     }
 
     /// A place of labgrid, which is held as long as its system exists.
@@ -87,7 +88,7 @@ impl MeasureArgs {
         } else {
             Duration::ZERO
         };
-        let find = |found| Companion::Target(found).find();
+        let find = |found| Companion::that_measures(suite, found).find();
         let cancel = interrupt::flag()?;
         let mut board = Board::reach(route, find, patience, cancel)?;
         let subject = SubjectSpec {

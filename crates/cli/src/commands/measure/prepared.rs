@@ -148,7 +148,7 @@ impl MeasureArgs {
                 let systems = self.guests(suite, &subjects)?;
                 (subjects, systems)
             }
-            Bench::Host => (vec![this_machine()?], vec![self.host()?]),
+            Bench::Host => (vec![this_machine()?], vec![self.host(suite)?]),
             Bench::Ssh(destination) => {
                 let route = Route::Ssh(destination.clone());
                 let (subject, system) = self.board(&route, None, suite)?;
