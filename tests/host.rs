@@ -5,6 +5,7 @@
 //! as real-time throttling: they run if `PUNCTUAL_HOST_TESTS=1` allows it.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -271,6 +272,64 @@ fn frames_go_over_a_pair_of_interfaces_and_over_the_loopback_interface() {
     }
     let drivers = recordings.iter().map(|one| &one["settings"]["driver"]);
     assert!(drivers.into_iter().all(|driver| driver == "none"));
+    frames_come_back_from_a_peer(&scratch);
+    frames_bypass_the_network_stack(&scratch, &pair("kind = \"xdp\""));
+}
+
+/// `punctual-wire echo` answers in the other namespace, as on another machine.
+fn frames_come_back_from_a_peer(scratch: &Scratch) {
+    let wire = programs().join("punctual-wire");
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", Pair::SPACE]).arg(wire);
+    let mut echo = command
+        .args(["echo", "--priority", "50"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = String::new();
+    let mut says = BufReader::new(echo.stderr.take().unwrap());
+    says.read_line(&mut told).unwrap();
+    assert!(told.contains("echo at priority 50 on cpu0"), "{told}");
+    let kinds = ["udp", "tcp", "raw"];
+    let steps = kinds.map(|kind| {
+        format!(
+            "[[step]]\nprobe = \"packet\"\nsamples = 20\nkind = \"{kind}\"\nfrom = \"{}\"\n\
+             peer = \"198.18.77.2\"\n",
+            Pair::ENDS[0]
+        )
+    });
+    let nobody = "[[step]]\nprobe = \"packet\"\nkind = \"udp\"\npeer = \"198.18.77.3\"\n";
+    let suite = scratch.suite("peer", &[], &(steps.concat() + nobody));
+    let ended = scratch.run(&["run", &suite, "--bench", "host", "--json", "--quiet"]);
+    echo.kill().unwrap();
+    echo.wait().unwrap();
+    let run = &runs(&ended.stdout)[0];
+    let recordings = run["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), kinds.len(), "{}", run["unsupported"]);
+    for (recording, kind) in recordings.iter().zip(kinds) {
+        let variant = recording["variant"].as_str().unwrap();
+        assert!(variant.starts_with(kind) && variant.ends_with("round trip"));
+        assert_eq!(recording["settings"]["to"], "198.18.77.2");
+        assert_eq!(finding(recording, "received"), 30, "{recording}");
+    }
+    let reason = run["unsupported"][0]["reason"].to_string();
+    assert_has(&reason, &["198.18.77.3", "`punctual-wire echo`"]);
+}
+
+fn frames_bypass_the_network_stack(scratch: &Scratch, step: &str) {
+    let suite = scratch.suite("xdp", &[], step);
+    let ended = scratch.run(&["run", &suite, "--bench", "host", "--json", "--quiet"]);
+    let run = &runs(&ended.stdout)[0];
+    if let Some(absent) = run["unsupported"].as_array().unwrap().first() {
+        // The kernel was built without it.
+        let reason = absent["reason"].as_str().unwrap();
+        let known = ["AF_XDP", "BPF"].iter().any(|word| reason.contains(word));
+        assert!(known, "{reason}");
+        return punctual_skip::skip(reason);
+    }
+    let recording = &run["recordings"][0];
+    assert_eq!(recording["variant"], "xdp 60 one way");
+    assert_eq!(finding(recording, "received"), 30, "{recording}");
 }
 
 #[test]

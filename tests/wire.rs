@@ -3,16 +3,18 @@
 //! explained.
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
-use punctual_tests::{HostLoad, KERNELS, Scratch, assert_has, digests, finding, runs};
+use punctual_tests::{
+    HostLoad, KERNELS, Scratch, assert_has, digests, finding, has_fair_qemu, runs,
+};
 use serde_json::Value;
 
 use crate::many_cpus::on_one_cpu;
 
-const SAMPLES: [u64; 7] = [100, 100, 100, 50, 50, 100, 50];
+const SAMPLES: [u64; 8] = [100, 100, 100, 50, 50, 100, 50, 50];
 const STALL_US: i64 = 300;
 
 /// Steps: idle, with a stall of known length, loaded, UDP and TCP there and back, beside other
-/// frames on the same card, and answered by the kernel.
+/// frames on the same card, answered by the kernel, and beside the kernel's network stack.
 const STEPS: &str = "network = true\nmodules = [\"stall\"]\n\
     [[step]]\nprobe = \"packet\"\nsamples = 100\n\
     [[step]]\nprobe = \"packet\"\nsamples = 100\n\
@@ -22,7 +24,8 @@ const STEPS: &str = "network = true\nmodules = [\"stall\"]\n\
     load = \"stress\"\nsamples = 50\n\
     [[step]]\nprobe = \"packet\"\nkind = \"tcp\"\nway = \"round-trip\"\nsamples = 50\n\
     [[step]]\nprobe = \"packet\"\nload = \"wire-bulk\"\nsamples = 100\n\
-    [[step]]\nprobe = \"packet\"\nkind = \"icmp\"\nsamples = 50\n";
+    [[step]]\nprobe = \"packet\"\nkind = \"icmp\"\nsamples = 50\n\
+    [[step]]\nprobe = \"packet\"\nkind = \"xdp\"\nsamples = 50\n";
 
 /// A frame's stages, in their order; on RT a thread of its own serves the card.
 const STAGES: [&str; 7] = [
@@ -114,9 +117,9 @@ fn check_stories(scratch: &Scratch, run: &Value) {
             &[&[run["id"].as_str().unwrap()], &wanted[..]].concat(),
         )
     };
-    let (idle, beside) = (of_load("idle", "300"), of_load("wire-bulk", "10"));
+    let (idle, beside) = (of_load("idle", "350"), of_load("wire-bulk", "10"));
     let (idle, beside) = (samples(&idle), samples(&beside));
-    assert_eq!((idle.len(), beside.len()), (300, 10));
+    assert_eq!((idle.len(), beside.len()), (350, 10));
     idle.iter().chain(beside).for_each(check_sum);
     let stages: &[&str] = if run["subject"]["name"] == "rt" {
         &RT_STAGES
@@ -126,6 +129,13 @@ fn check_stories(scratch: &Scratch, run: &Value) {
     let one_way = idle.iter().filter(|sample| number(&sample["step"]) < 2);
     for sample in one_way {
         let way = [stages, &["return", "sample"]].concat();
+        assert_eq!(stages_of(sample), way, "{sample:#}");
+    }
+    // What bypasses the network stack passes no queueing discipline.
+    let by_xdp = idle.iter().filter(|sample| sample["step"] == 7);
+    for sample in by_xdp {
+        let way = stages.iter().filter(|stage| **stage != "qdisc");
+        let way: Vec<&str> = way.copied().chain(["return", "sample"]).collect();
         assert_eq!(stages_of(sample), way, "{sample:#}");
     }
     let stalled = |sample: &&Value| sample["step"] == 1;
@@ -142,6 +152,64 @@ fn stages_of(sample: &Value) -> Vec<&str> {
     let mut stages: Vec<&str> = stages.collect();
     stages.dedup();
     stages
+}
+
+/// The receiver and the cards' interrupts are where the suite puts them.
+#[test]
+fn frames_to_another_cpu_are_as_repeatable() {
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let steps = "network = true\ncpus = 2\n\
+        [[step]]\nprobe = \"packet\"\nreceiver_cpu = 1\nsamples = 30\n\
+        [[step]]\nprobe = \"packet\"\nreceiver_cpu = 1\ninterrupt_cpu = 1\nload = \"stress\"\n\
+        samples = 30\n\
+        [[step]]\nprobe = \"packet\"\nkind = \"udp\"\nway = \"round-trip\"\nso_priority = 6\n\
+        samples = 30\n";
+    let suite = scratch.suite("apart", &["rt"], steps);
+    let first = scratch.measure(&[&suite]);
+    let run = &first[0];
+    let variants = [
+        "raw 60 one way, cpu0 to cpu1",
+        "raw 60 one way, cpu0 to cpu1, interrupts cpu1",
+        "udp 60 round trip, priority 6",
+    ];
+    let recordings = run["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), variants.len(), "{}", run["unsupported"]);
+    for (recording, variant) in recordings.iter().zip(variants) {
+        assert_eq!(recording["variant"], variant);
+        assert_eq!(finding(recording, "received"), 40, "{recording}");
+    }
+    let load = HostLoad::new();
+    let cold = on_one_cpu(|| digests(&scratch.measure(&[&suite, "--cold"])));
+    assert_eq!(cold, digests(&first));
+    drop(load);
+}
+
+/// The driver of an igb knows AF_XDP itself. QEMU has the card since its version 8.
+#[test]
+fn another_card_has_frames_of_its_own() {
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let steps = "network = \"igb\"\n\
+        [[step]]\nprobe = \"packet\"\nsamples = 30\n\
+        [[step]]\nprobe = \"packet\"\nkind = \"xdp\"\nsamples = 30\n";
+    let suite = scratch.suite("igb", &["full"], steps);
+    let first = scratch.measure(&[&suite]);
+    let run = &first[0];
+    assert_eq!(run["machine"]["network"], "igb");
+    let recordings = run["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), 2, "{}", run["unsupported"]);
+    for recording in recordings {
+        assert_eq!(recording["settings"]["driver"], "igb");
+        assert_eq!(finding(recording, "received"), 40, "{recording}");
+    }
+    assert_eq!(recordings[1]["settings"]["xdp"], "native");
+    let again = digests(&scratch.measure(&[&suite, "--cold"]));
+    assert_eq!(again, digests(&first));
 }
 
 #[test]

@@ -126,7 +126,7 @@ pub fn programs() -> PathBuf {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../target")
         .join(built);
-    for program in ["punctual", "punctual-target"] {
+    for program in ["punctual", "punctual-target", "punctual-wire"] {
         assert!(
             directory.join(program).is_file(),
             "{program} is not built: run {order}, or all tests by ./test"

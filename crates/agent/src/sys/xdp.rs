@@ -55,15 +55,16 @@ const QUEUE: u32 = 0;
 
 /// The number of attempts to have the kernel send a frame.
 const ATTEMPTS: u32 = 16;
-/// How often, and after which pause, a queue is asked for that another socket has: the kernel frees
-/// the queue of a closed socket a little later.
+/// The number of requests for a queue that another socket has, and the pause between two of them:
+/// the kernel frees the queue of a closed socket a little later.
 const REQUESTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A socket for whole frames that bypasses the kernel's network stack (`AF_XDP`).
 ///
 /// It belongs to one thread at a time, and can be moved into another. Neither sending nor receiving
-/// allocates. When it is dropped, the kernel gets all frames again.
+/// allocates. Once it is dropped, the kernel gets all frames again; frames that the card has not
+/// sent yet may be lost.
 #[derive(Debug)]
 pub struct XdpSocket {
     // These are dropped in this order: no frame comes any more, then nobody uses the memory.
@@ -144,7 +145,8 @@ impl XdpSocket {
 
     /// Sends a frame of 14 to 4,096 bytes, and returns its length.
     ///
-    /// The kernel may send a frame of which it reports an error with the next one.
+    /// The card may send it after this call. After an error of the kernel, it may still go out with
+    /// the next frame.
     pub fn send(&self, frame: &[u8]) -> io::Result<usize> {
         if !(HEADER..=CHUNK).contains(&frame.len()) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -799,7 +801,7 @@ mod tests {
             let [a, b, c, d] = program[place].immediate.to_le_bytes();
             [code, registers, low, high, a, b, c, d]
         };
-        // As `bpftool prog dump xlated opcodes` and LLVM have them.
+        // `strace -v` reads them so.
         assert_eq!(bytes(0), [0x61, 0x12, 4, 0, 0, 0, 0, 0]);
         assert_eq!(bytes(4), [0x2d, 0x24, 8, 0, 0, 0, 0, 0]);
         assert_eq!(bytes(5), [0x69, 0x34, 12, 0, 0, 0, 0, 0]);
@@ -835,7 +837,9 @@ mod tests {
         let socket = XdpSocket::open("lo", OURS)?;
         assert_eq!(socket.mode(), "generic");
         let ordinary = net::frames("lo", FOREIGN).unwrap();
-        ordinary.set_nonblocking(true).unwrap();
+        let patience = Duration::from_secs(60);
+        socket.set_read_timeout(patience);
+        ordinary.set_read_timeout(Some(patience)).unwrap();
         let (mut room, before) = ([0; CHUNK], allocations());
 
         // Five times as many frames as chunks.
@@ -870,6 +874,7 @@ mod tests {
         // A dropped socket leaves its queue to the next one, which another thread uses.
         drop(socket);
         let socket = XdpSocket::open("lo", FOREIGN)?;
+        socket.set_read_timeout(patience);
         thread::spawn(move || {
             socket.send(&frame(FOREIGN, 1)).unwrap();
             assert_eq!(socket.recv(&mut room).unwrap(), 60);

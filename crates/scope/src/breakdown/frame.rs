@@ -9,20 +9,24 @@ use super::part::PathStage;
 use super::stages::Milestone;
 use crate::walk::{Number, Switch, Task, Wake};
 
-/// Functions at which a frame is given to the queueing discipline.
-const QUEUE: [&str; 1] = ["__dev_queue_xmit"];
+/// Functions at which a frame is given to the queueing discipline; the second one, of `AF_XDP`, has
+/// none, and gives it to the driver itself.
+const QUEUE: [&str; 2] = ["__dev_queue_xmit", "__dev_direct_xmit"];
 /// Functions at which a frame is given to the driver.
-const DRIVER: [&str; 1] = ["dev_hard_start_xmit"];
+const DRIVER: [&str; 2] = ["dev_hard_start_xmit", "__dev_direct_xmit"];
 /// Functions by which the driver asks to have its card served.
 const ASK: [&str; 2] = ["__napi_schedule", "__napi_schedule_irqoff"];
 /// Functions that serve the card: the soft interrupt's, a thread's, or those of whoever waits.
 const SERVE: [&str; 3] = ["net_rx_action", "__napi_poll", "napi_poll"];
-/// Functions at which a frame leaves the driver for the protocols and their sockets.
-const TAKE: [&str; 4] = [
+/// Functions at which a frame leaves the driver for the protocols and their sockets; the last
+/// two for `AF_XDP`, if the driver knows it.
+const TAKE: [&str; 6] = [
     "netif_receive_skb",
     "netif_receive_skb_list_internal",
     "__netif_receive_skb",
     "__netif_receive_skb_core",
+    "xdp_do_flush",
+    "__xsk_map_flush",
 ];
 
 /// The way of one frame.
@@ -99,7 +103,7 @@ impl Attribution<'_> {
         let drive = self.sent(came.to, taken)?;
         let (driven, sender) = (self.begin_of(drive)?, self.walk.activation(drive).task);
         let is_answer = self.is_answer(drive);
-        let mut queues = self.all(&QUEUE, driven);
+        let mut queues = self.all(&QUEUE, driven + 1);
         let queue = queues.rfind(|queue| {
             self.walk.activation(*queue).task == sender && self.is_answer(*queue) == is_answer
         })?;
