@@ -42,8 +42,14 @@ fn in_code(probe: &str) -> BTreeMap<String, String> {
     let required = required(probe);
     let measurement = probes::parse(probe, &required).unwrap();
     let mut found: Vec<(String, String)> = Vec::new();
+    let mut indent = "    ".to_owned();
     for line in format!("{measurement:#?}").lines().skip(1) {
-        let field = line.strip_prefix("    ").unwrap_or_default();
+        let field = line.strip_prefix(&indent).unwrap_or_default();
+        // The parameters of `packet` are in two structures, one within the other.
+        if ["packet: Packet {", "further: Further {"].contains(&field) {
+            indent.push_str("    ");
+            continue;
+        }
         if let Some((name, value)) = field.split_once(": ").filter(|_| !field.starts_with(' ')) {
             found.push((name.to_owned(), value.to_owned()));
         } else if let Some((_, value)) = found.last_mut() {
@@ -56,7 +62,10 @@ fn in_code(probe: &str) -> BTreeMap<String, String> {
         let value = plain(if is_required { "required" } else { inner });
         (name, value)
     };
-    found.into_iter().map(default).collect()
+    let is_told = |(name, _): &(String, String)| {
+        probe != "packet" || !["xdp", "mode", "cpus"].contains(&name.as_str())
+    };
+    found.into_iter().filter(is_told).map(default).collect()
 }
 
 /// A value without the differences between TOML and Rust: case, quotation marks, separators.

@@ -212,6 +212,35 @@ fn another_card_has_frames_of_its_own() {
     assert_eq!(again, digests(&first));
 }
 
+/// Two tools that measure one way differ by their own code, and that is as long on each kernel.
+#[test]
+fn what_rt_costs_is_what_ping_shows() {
+    if !punctual_skip::program("ping") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let steps = "network = true\nprograms = [\"chrt\", \"ping\"]\n\
+        [[step]]\nprobe = \"packet\"\nkind = \"icmp\"\nbytes = 98\ninterval_us = 10_000\n\
+        samples = 50\n\
+        [[step]]\nprobe = \"program\"\n\
+        run = [\"chrt\", \"-f\", \"80\", \"ping\", \"-4\", \"-U\", \"-c\", \"50\", \"-i\", \"0.01\", \
+        \"198.18.0.2\"]\n";
+    let suite = scratch.suite("ping", &["full", "rt"], steps);
+    let means = scratch.measure(&[&suite]).into_iter().map(|run| {
+        let [packet, ping] = [0, 1].map(|place| run["recordings"][place].clone());
+        let told = ping["output"].as_str().unwrap();
+        let row = told.lines().find(|line| line.starts_with("rtt ")).unwrap();
+        // rtt min/avg/max/mdev = 0.046/0.047/0.060/0.002 ms
+        let mean: f64 = row.split('/').nth(4).unwrap().parse().unwrap();
+        (packet["mean"].as_f64().unwrap() / 1_000.0, mean * 1_000.0)
+    });
+    let [stock, rt]: [(f64, f64); 2] = means.collect::<Vec<_>>().try_into().unwrap();
+    let (by_packet, by_ping) = (rt.0 - stock.0, rt.1 - stock.1);
+    assert!(by_packet > 15.0, "{stock:?} {rt:?}");
+    // ping rounds to microseconds, and each of the four means has its own ticks.
+    assert!((by_packet - by_ping).abs() < 3.0, "{stock:?} {rt:?}");
+}
+
 #[test]
 fn a_guest_without_a_wire_says_how_it_gets_one() {
     let scratch = Scratch::new();
