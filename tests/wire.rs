@@ -187,7 +187,7 @@ fn frames_to_another_cpu_are_as_repeatable() {
     drop(load);
 }
 
-/// The driver of an igb knows AF_XDP itself. QEMU has the card since its version 8.
+/// The driver of an igb knows `AF_XDP` itself. QEMU has the card since its version 8.
 #[test]
 fn another_card_has_frames_of_its_own() {
     if !has_fair_qemu() {

@@ -20,7 +20,7 @@ pub enum InitramfsError {
         error: io::Error,
     },
     /// The target program is missing.
-    #[error("{}: expected punctual-target, found no such file: build it with `{}`", .path.display(), build_command(*.architecture))]
+    #[error("{}: expected the program that measures, found no such file: build it with `{}`", .path.display(), build_command(*.architecture))]
     NoTarget {
         /// The path where it should be.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum InitramfsError {
         architecture: Architecture,
     },
     /// The target program is not a static program for the guest's processor.
-    #[error("{}: expected punctual-target as a static {architecture} program, found {found}: build it with `{}`", .path.display(), build_command(*.architecture))]
+    #[error("{}: expected a target, as a static {architecture} program, found {found}: build it with `{}`", .path.display(), build_command(*.architecture))]
     Target {
         /// The file.
         path: PathBuf,
