@@ -3,10 +3,14 @@
 //! is named, and those that cannot be compared are refused.
 
 use std::fs;
+use std::sync::LazyLock;
 
 use punctual_tests::kernel::{add_kernel, module};
-use punctual_tests::{KERNELS, Scratch, assert_ends, json, suite};
+use punctual_tests::{KERNELS, SPIN, Scratch, assert_ends, json, suite};
 use serde_json::Value;
+
+/// The five runs that tests begin with.
+const ALL: [&str; 5] = ["r1", "r2", "r3", "r4", "r5"];
 
 /// One kernel, a few wake-ups.
 fn timer(name: &str, samples: u32) -> String {
@@ -14,14 +18,28 @@ fn timer(name: &str, samples: u32) -> String {
     suite(name, &["rt"], &step)
 }
 
-#[test]
-fn what_is_equal_passes_after_one_run_and_what_got_slower_is_named() {
+/// Five seeds of one kernel's wake-ups.
+static TIMER: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let scratch = Scratch::new();
     let path = scratch.file("mine.toml", timer("mine", 60));
     let made = scratch.run(&["run", &path, "--quiet", "--seeds", "1..5"]);
     assert_ends(&made, 0, &[]);
-    let set = ["baseline", "set", "stable", "r1", "r2", "r3", "r4", "r5"];
-    assert_ends(&scratch.run(&set), 0, &["baseline stable: r1 r2 r3 r4 r5"]);
+    scratch.all_runs()
+});
+
+/// Makes a baseline of all five runs.
+fn set(scratch: &Scratch, name: &str) {
+    let words = [&["baseline", "set", name], &ALL[..]].concat();
+    let told = format!("baseline {name}: r1 r2 r3 r4 r5");
+    assert_ends(&scratch.run(&words), 0, &[&told]);
+}
+
+#[test]
+fn what_is_equal_passes_after_one_run_and_what_got_slower_is_named() {
+    let scratch = Scratch::new();
+    scratch.begin_with(&TIMER);
+    let path = scratch.file("mine.toml", timer("mine", 60));
+    set(&scratch, "stable");
 
     let equal = scratch.run(&["gate", &path, "--baseline", "stable", "--quiet", "--json"]);
     assert_ends(&equal, 0, &[]);
@@ -85,16 +103,11 @@ fn slower(scratch: &Scratch, path: &str) {
 
 #[test]
 fn a_module_that_adds_2000_instructions_to_one_path_is_found_and_named() {
-    let scratch = Scratch::with_new_cache();
+    let scratch = Scratch::with_own_kernels();
     add_kernel(&scratch, "slow", &module(&scratch, "slower", ""));
+    scratch.begin_with(&TIMER);
     let path = scratch.file("mine.toml", timer("mine", 60));
-    assert_ends(
-        &scratch.run(&["run", &path, "--quiet", "--seeds", "1..5"]),
-        0,
-        &[],
-    );
-    let set = ["baseline", "set", "stable", "r1", "r2", "r3", "r4", "r5"];
-    assert_ends(&scratch.run(&set), 0, &[]);
+    set(&scratch, "stable");
 
     let words = [
         "gate",
@@ -130,20 +143,20 @@ fn a_module_that_adds_2000_instructions_to_one_path_is_found_and_named() {
 /// interrupts off, every 20 ms, in a wake-up of 4 µs.
 #[test]
 fn what_holds_threads_up_for_a_microsecond_is_found_and_what_burns_nothing_is_not_worse() {
-    let scratch = Scratch::with_new_cache();
+    let scratch = Scratch::with_own_kernels();
     add_kernel(
         &scratch,
         "burns",
         &module(&scratch, "burns", "-DBURNS=1000"),
     );
     add_kernel(&scratch, "spares", &module(&scratch, "burns", "-DBURNS=0"));
-    let step = "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 300\n";
-    let path = scratch.file("mine.toml", suite("mine", &["rt"], step));
+    // Two of them at least in each run: a longer one is watched for longer, and shows no more.
+    let step = "[[step]]\nprobe = \"timer\"\nload = \"spin\"\nsamples = 60\n";
+    let rest = format!("{SPIN}{step}");
+    let path = scratch.file("mine.toml", suite("mine", &["rt"], &rest));
     let run = ["run", &path, "--quiet", "--seeds", "1..5"];
     assert_ends(&scratch.run(&run), 0, &[]);
-    let all = ["r1", "r2", "r3", "r4", "r5"];
-    let set = [&["baseline", "set", "stable"], &all[..]].concat();
-    assert_ends(&scratch.run(&set), 0, &[]);
+    set(&scratch, "stable");
     let gate = |kernel: &str, more: &[&str]| {
         let words = ["gate", &path, "--baseline", "stable", "--kernel", kernel];
         let words = [&words[..], &["--resume", "--quiet", "--json"], more].concat();
@@ -171,7 +184,7 @@ fn what_holds_threads_up_for_a_microsecond_is_found_and_what_burns_nothing_is_no
         (Some(4), &worse["title"]),
         "{stderr}"
     );
-    limits_on_arrivals(&scratch, &all);
+    limits_on_arrivals(&scratch);
 }
 
 /// From half a microsecond to twenty, with interrupts off or preemption off: each stall is
@@ -182,13 +195,12 @@ fn what_is_off_is_foretold_reached_and_found_at_each_length() {
     if !punctual_skip::long("PUNCTUAL_LONG") {
         return;
     }
-    let scratch = Scratch::with_new_cache();
+    let scratch = Scratch::with_own_kernels();
     let step = "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 200\n";
     let path = scratch.file("mine.toml", suite("mine", &["rt"], step));
     let run = ["run", &path, "--quiet", "--seeds", "1..5"];
     assert_ends(&scratch.run(&run), 0, &[]);
-    let set = ["baseline", "set", "stable", "r1", "r2", "r3", "r4", "r5"];
-    assert_ends(&scratch.run(&set), 0, &[]);
+    set(&scratch, "stable");
     for (burns, is_of_preemption, is_judged) in [
         (500, false, false),
         (5_000, false, true),
@@ -244,7 +256,7 @@ fn burnt_is_foretold_and_reached(told: &Value, burns: i64, id: &str) {
 }
 
 /// Limits on every arrival: these runs were watched, and no sample was aimed.
-fn limits_on_arrivals(scratch: &Scratch, runs: &[&str]) {
+fn limits_on_arrivals(scratch: &Scratch) {
     for (what, most, status, part) in [
         ("arrival", "90 us", 0, "the latest arrival of "),
         ("arrival", "5 us", 4, " times 5.00 µs"),
@@ -257,7 +269,7 @@ fn limits_on_arrivals(scratch: &Scratch, runs: &[&str]) {
     ] {
         let limit = format!("[[limit]]\nprobe = \"timer\"\nwhat = \"{what}\"\n");
         let limit = scratch.file("limit.toml", format!("{limit}at_most = \"{most}\"\n"));
-        let words = [&["judge"], runs, &["--limits", &limit, "--no-explain"]].concat();
+        let words = [&["judge"], &ALL[..], &["--limits", &limit, "--no-explain"]].concat();
         assert_ends(&scratch.run(&words), status, &[part]);
     }
 }
@@ -325,8 +337,8 @@ fn relative(scratch: &Scratch) {
         let limits = limits(of);
         scratch.run(&[&["judge"], runs, &["--limits", &limits], more].concat())
     };
-    let (all, one) = (["r1", "r2", "r3", "r4", "r5"], ["r1"]);
-    let fit = judge(&all, "baseline:stable", &[]);
+    let one = ["r1"];
+    let fit = judge(&ALL, "baseline:stable", &[]);
     assert_ends(
         &fit,
         0,
@@ -372,23 +384,34 @@ fn relative(scratch: &Scratch) {
     assert_ends(&set, 2, &["a baseline is of one measurement"]);
 }
 
+/// The options for one preemption model of the stock kernel.
+fn side(preempt: &str) -> [&str; 5] {
+    ["--kernel", KERNELS[0], "--boot", preempt, "--quiet"]
+}
+
+/// Five seeds of the preemption model `full`.
+static FULL: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let scratch = Scratch::new();
+    let measured = ["--probe", "timer", "--load", "stress", "-p", "samples=100"];
+    let full = side("preempt=full");
+    let run = [&["run"], &measured[..], &full, &["--seeds", "1..5"]].concat();
+    assert_ends(&scratch.run(&run), 0, &[]);
+    scratch.all_runs()
+});
+
 /// The preemption model is the plainest possible change: every seed shows it, and the worst case,
 /// which is one draw, hides it.
 #[test]
 fn a_difference_that_all_seeds_show_is_told_and_travels_with_its_baseline() {
     let scratch = Scratch::new();
-    let measured = ["--probe", "timer", "--load", "stress", "-p", "samples=300"];
-    let full = ["--kernel", KERNELS[0], "--boot", "preempt=full", "--quiet"];
-    let run = [&["run"], &measured[..], &full, &["--seeds", "1..5"]].concat();
-    assert_ends(&scratch.run(&run), 0, &[]);
-    let set = ["baseline", "set", "full", "r1", "r2", "r3", "r4", "r5"];
-    assert_ends(&scratch.run(&set), 0, &[]);
+    scratch.begin_with(&FULL);
+    set(&scratch, "full");
     let name = format!("{} preempt=full", KERNELS[0]);
     for list in [&["runs"][..], &["baseline", "list"], &["show", "r1"]] {
         assert_ends(&scratch.run(list), 0, &[&name]);
     }
     // The plan is the baseline's own: no suite is called as the probe is.
-    let other = ["--kernel", KERNELS[0], "--boot", "preempt=none", "--quiet"];
+    let other = side("preempt=none");
     let junit = scratch.path("gate.xml");
     let forms = ["--json", "--junit", junit.to_str().unwrap()];
     let words = [&["gate", "timer", "--baseline", "full"], &other[..], &forms].concat();
@@ -440,38 +463,35 @@ fn a_difference_that_all_seeds_show_is_told_and_travels_with_its_baseline() {
     assert_eq!(listed["baselines"][0]["name"], "full", "{listed}");
 }
 
-/// Two seeds decide nothing; further ones of both sides do, and the baseline stays unchanged.
+/// Three seeds decide nothing; further ones of both sides do, and the baseline stays unchanged.
 #[test]
 fn further_seeds_of_both_sides_decide_within_a_budget() {
     let scratch = Scratch::new();
-    let side = |preempt| ["--kernel", KERNELS[0], "--boot", preempt, "--quiet"];
-    let measured = ["run", "--probe", "timer", "--load", "stress", "-p"];
-    let rest = ["samples=100", "--seeds", "1..2"];
-    let run = [&measured[..], &rest, &side("preempt=full")].concat();
-    assert_ends(&scratch.run(&run), 0, &[]);
-    assert_ends(
-        &scratch.run(&["baseline", "set", "two", "r1", "r2"]),
-        0,
-        &[],
-    );
-    let own = ["gate", "--baseline", "two", "--no-explain", "--json"];
+    scratch.begin_with(&FULL);
+    let first_three = ["baseline", "set", "three", "r1", "r2", "r3"];
+    assert_ends(&scratch.run(&first_three), 0, &[]);
+    let own = ["gate", "--baseline", "three", "--no-explain", "--json"];
     let gate = [&own[..], &side("preempt=none")].concat();
     let first = scratch.run(&gate);
     assert_ends(&first, 5, &[]);
     let runs = |gate: &Value| gate["subjects"][0]["runs"].as_array().unwrap().len();
-    assert_eq!(runs(&json(&first)), 2);
-    let decided = scratch.run(&[&gate[..], &["--budget", "1h"]].concat());
+    assert_eq!(runs(&json(&first)), 3);
+    let decided = scratch.run(&[&gate[..], &["--resume", "--budget", "1h"]].concat());
     assert_ends(
         &decided,
         4,
         &["worse: the typical wake-up of timer, stress, cpu0, "],
     );
     let all = runs(&json(&decided));
-    assert!(all >= 5, "{all}");
+    assert!(all > ALL.len(), "{all}");
+    // As many of both sides, each measured once: the first three of this one were there, and the
+    // first five of the baseline's.
+    let kept = json(&scratch.run(&["runs", "--json"]));
+    assert_eq!(kept["runs"].as_array().unwrap().len(), 2 * all, "{kept}");
     let listed = json(&scratch.run(&["baseline", "list", "--json"]));
     assert_eq!(
         listed["baselines"][0]["runs"].as_array().unwrap().len(),
-        2,
+        3,
         "{listed}"
     );
 }

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use punctual_tests::kernel::{add_kernel, module};
 use punctual_tests::{Scratch, assert_has, json, schema, until};
@@ -29,6 +30,10 @@ const CRASH: &str = "[[call]]\nname = \"open-sysrq\"\ndoes = \"\"\nsyscall = \"o
     args = [\"#sysrq\", \"'b'\", 1]\n\
     [[call]]\nname = \"kill-everybody\"\ndoes = \"\"\nsyscall = \"kill\"\nargs = [-1, 9]\n";
 
+/// The time after which each program is ended, where it does not matter what it does: they are
+/// watched for less than half of the usual price.
+const BRIEFLY: &str = "2ms";
+
 fn asked<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&STOCK[..], more].concat()
 }
@@ -41,18 +46,26 @@ pub fn longest(tried: &Value, function: &str) -> i64 {
     own.max().unwrap_or(0)
 }
 
+/// Programs that lock parts of a file, and unlock one: the second has twice as many.
+const LOCKS: [&str; 2] = [
+    "create; lock-ranges *512; unlock-range",
+    "create; lock-ranges *1024; unlock-range",
+];
+
+/// What both show.
+static WALKED: LazyLock<Value> = LazyLock::new(|| {
+    let both = ["--program", LOCKS[0], "--program", LOCKS[1]];
+    let ended = Scratch::new().run(&asked(&both));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    json(&ended)
+});
+
 /// The kernel walks the list of a file's locks with preemption off: a list twice as long takes
 /// twice as long.
 #[test]
 fn a_list_twice_as_long_is_walked_twice_as_long() {
-    let scratch = Scratch::new();
-    let program = |count: u32| format!("create; lock-ranges *{count}; unlock-range");
-    let (short, long) = (program(512), program(1024));
-    let ended = scratch.run(&asked(&["--program", &short, "--program", &long]));
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let told = json(&ended);
-    schema::check("candidates", &told).unwrap();
-    let tried = &told["tried"];
+    schema::check("candidates", &WALKED).unwrap();
+    let tried = &WALKED["tried"];
     let [short, long] = [0, 1].map(|number| longest(&tried[number], "posix_lock_inode"));
     assert!(short > 10_000, "{tried:#}");
     assert!(
@@ -65,10 +78,8 @@ fn a_list_twice_as_long_is_walked_twice_as_long() {
 #[test]
 fn a_program_in_c_does_what_it_does_here() {
     let scratch = Scratch::new();
-    let program = "create; lock-ranges *1024; unlock-range";
-    let here = scratch.run(&asked(&["--program", program]));
-    let here = longest(&json(&here)["tried"][0], "posix_lock_inode");
-    let printed = scratch.run(&["search", "--program", program, "--c"]);
+    let here = longest(&WALKED["tried"][1], "posix_lock_inode");
+    let printed = scratch.run(&["search", "--program", LOCKS[1], "--c"]);
     assert_eq!(printed.status, Some(0), "{}", printed.stderr);
     let code = scratch.file("worst.c", &printed.stdout);
     let worst = scratch.path("worst");
@@ -144,7 +155,7 @@ const SQUARE: &str = "[[call]]\nname = \"open-quadratic\"\ndoes = \"\"\nsyscall 
 /// growth is named, and a sample is as late.
 #[test]
 fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
-    let scratch = Scratch::with_new_cache();
+    let scratch = Scratch::with_own_kernels();
     add_kernel(&scratch, "quadratic", &module(&scratch, "quadratic", ""));
     let grammar = scratch.file("square.toml", SQUARE);
     let (into, page) = (scratch.path("found"), scratch.path("page.html"));
@@ -155,7 +166,10 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
     }
     let words = ["search", "--quiet", "--json", "--kernel", "quadratic"];
     let limits = ["--candidates", "48", "--top", "1", "--jobs", "2"];
+    // Twice as long as the call with its largest number takes.
     let more = [
+        "--each",
+        "5ms",
         "--grammar",
         &grammar,
         "--confirm",
@@ -199,23 +213,29 @@ fn a_call_of_our_own_that_grows_is_found_made_short_and_proved() {
 #[test]
 fn the_same_seed_finds_the_same() {
     let scratch = Scratch::new();
-    let find = |into: &str| {
+    let asked_of = |into: &str, each: &str, top: &str| {
         let into = scratch.path(into);
-        let into = into.to_str().unwrap();
-        let more = ["--candidates", "24", "--top", "1", "--into", into];
-        let ended = scratch.run(&asked(&more));
-        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-        json(&ended)
+        let more = ["--candidates", "24", "--each", each, "--top", top, "--into"];
+        scratch.run(&asked(&[&more[..], &[into.to_str().unwrap()]].concat()))
     };
-    let one = find("one");
+    // What is told, and what is kept.
+    let find = |into: &str, top: &str| {
+        let ended = asked_of(into, BRIEFLY, top);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let kept = fs::read_to_string(scratch.path(into).join("search.json"));
+        (json(&ended), kept.expect("what is kept"))
+    };
+    let (one, kept) = find("one", "1");
     assert_eq!(one["candidates"], 24);
-    assert_eq!(one, find("other"));
-    // What is kept is not tried again, and asks for the very same search.
-    assert_eq!(one, find("other"));
-    let other = scratch.path("other");
-    let other = ["--into", other.to_str().unwrap()];
-    let each = [&other[..], &["--candidates", "24", "--each", "20ms"]].concat();
-    let ended = scratch.run(&asked(&each));
+    assert_eq!(one["finds"].as_array().unwrap().len(), 1, "{one:#}");
+    let (tried, of_other) = find("other", "0");
+    assert_eq!(
+        (&tried["candidates"], &of_other),
+        (&one["candidates"], &kept)
+    );
+    // What is kept is not tried again, and asks for the very same search: its find is made short.
+    assert_eq!((one, kept), find("other", "1"));
+    let ended = asked_of("other", "20ms", "1");
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     assert_has(&ended.stderr, &["has another search"]);
 }
@@ -227,14 +247,16 @@ fn a_search_goes_on_where_it_was_ended() {
     let scratch = Scratch::new();
     let into = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
     let (parts, whole) = (into("parts"), into("whole"));
+    let each = ["--each", BRIEFLY];
     let search = |into: &str, candidates: &str| {
         let more = ["--candidates", candidates, "--top", "0", "--into", into];
-        let ended = scratch.run(&asked(&more));
+        let ended = scratch.run(&asked(&[&each[..], &more].concat()));
         assert_eq!(ended.status, Some(0), "{}", ended.stderr);
         let kept = fs::read_to_string(Path::new(into).join("search.json"));
         serde_json::from_str::<Value>(&kept.expect("what is kept")).expect("JSON")
     };
-    let mut endless = scratch.punctual(&asked(&["--time", "1h", "--top", "0", "--into", &parts]));
+    let endless = ["--time", "1h", "--top", "0", "--into", &parts];
+    let mut endless = scratch.punctual(&asked(&[&each[..], &endless].concat()));
     let mut child = endless.stdout(Stdio::null()).spawn().expect("it starts");
     let kept = || fs::read_to_string(Path::new(&parts).join("search.json")).unwrap_or_default();
     let candidates = || {

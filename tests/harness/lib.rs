@@ -19,7 +19,8 @@ pub mod served;
 pub mod server;
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -95,6 +96,18 @@ samples = 1
 command = "as-published"
 "#;
 
+/// The load `spin` of a suite: a shell that prints lines, and never rests. Of what keeps a CPU busy
+/// and goes through the kernel it is the cheapest to watch.
+pub const SPIN: &str = r#"
+[load.spin]
+summary = "prints lines"
+[[load.spin.worker]]
+endless = true
+unit = "lines"
+count = "lines"
+run = ["sh", "-c", "while :; do echo; done"]
+"#;
+
 /// A suite: its name, subjects of the suite `demo` by their names, and the rest of its text.
 ///
 /// # Panics
@@ -168,6 +181,9 @@ fn told_fair(is_fair: bool) -> bool {
     is_fair
 }
 
+/// The store in a scratch directory.
+const STORE: &str = "data/punctual/runs.db";
+
 /// A scratch directory with its own runs.
 #[derive(Debug)]
 pub struct Scratch {
@@ -212,6 +228,33 @@ impl Scratch {
             cache: Some(cache),
             ..scratch
         }
+    }
+
+    /// A new one with kernels of its own, which are at first those of the tests. Booted guests are
+    /// in the user's cache all the same, so that those of the tests' kernels need not boot again.
+    ///
+    /// # Panics
+    /// If the kernels are not in the user's cache, or it cannot be written to.
+    pub fn with_own_kernels() -> Self {
+        let scratch = Self::with_new_cache();
+        let (own, users) = (
+            scratch.path("cache/punctual"),
+            user_cache().join("punctual"),
+        );
+        let lock = "prune.lock";
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(users.join(lock));
+        file.expect("the lock of the cache");
+        let directories = ["initramfs", "snapshots", "symbols", "work"];
+        for name in directories {
+            fs::create_dir_all(users.join(name)).expect("a directory of the cache");
+        }
+        for name in directories.into_iter().chain([lock]) {
+            symlink(users.join(name), own.join(name)).expect("a link to the cache");
+        }
+        scratch
     }
 
     /// Makes this directory the first in which programs are looked for.
@@ -274,6 +317,25 @@ impl Scratch {
     /// If it cannot be started.
     pub fn run(&self, arguments: &[&str]) -> Ended {
         Ended::of(&mut self.punctual(arguments))
+    }
+
+    /// All runs of the scratch directory, for others that [begin with them](Self::begin_with).
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn all_runs(&self) -> Vec<u8> {
+        fs::read(self.path(STORE)).expect("a store")
+    }
+
+    /// Begins with the runs of another scratch directory, in place of none: what several tests
+    /// begin with is measured once.
+    ///
+    /// # Panics
+    /// If they cannot be written.
+    pub fn begin_with(&self, all_runs: &[u8]) {
+        let store = self.path(STORE);
+        fs::create_dir_all(store.parent().expect("a directory")).expect("a directory");
+        fs::write(store, all_runs).expect("a store");
     }
 
     /// Runs `punctual run … --json`, which must succeed, and returns its runs.
