@@ -58,8 +58,13 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
             ));
         }
         if is_run(name_or_path) {
+            let (is, it) = if name_or_path.contains("..") {
+                ("are runs", "them")
+            } else {
+                ("is a run", "it")
+            };
             return Error::Request(format!(
-                "{name_or_path} is a run; `punctual show {name_or_path}` shows it"
+                "{name_or_path} {is}; `punctual show {name_or_path}` shows {it}"
             ));
         }
         let known: Vec<&str> = suites.keys().map(String::as_str).collect();
@@ -67,12 +72,18 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
     })
 }
 
-/// Returns true if a word has the form of a run's name: `r3`.
+/// Returns true if a word has the form of a run's name or of a range of them: `r3`, `r3..r7`.
 fn is_run(word: &str) -> bool {
-    let number = word.strip_prefix(['r', 'R']);
-    number.is_some_and(|number| {
-        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-    })
+    let is_one = |word: &str| {
+        let number = word.strip_prefix(['r', 'R']);
+        number.is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    match word.split_once("..") {
+        Some((first, last)) => is_one(first) && is_one(last),
+        None => is_one(word),
+    }
 }
 
 /// A suite that measures these probes, each under each of these loads, or idle if there are none.
@@ -371,6 +382,10 @@ mod tests {
     fn what_is_no_suite_is_named_as_what_it_is() {
         let said = |word: &str| find(word).unwrap_err().to_string();
         assert_eq!(said("r12"), "r12 is a run; `punctual show r12` shows it");
+        assert_eq!(
+            said("r1..r4"),
+            "r1..r4 are runs; `punctual show r1..r4` shows them"
+        );
         for other in ["r", "rt", "r1x", "12"] {
             let said = said(other);
             assert!(said.starts_with("there is no suite "), "{said}");
