@@ -76,7 +76,11 @@ pub(super) fn parse(table: &Table) -> Result<Box<dyn Measurement>, String> {
     let placed = [further.receiver_cpu, further.interrupt_cpu];
     let cpus = match placed {
         [None, None] => Vec::new(),
-        _ => [Some(packet.cpu)].into_iter().chain(placed).flatten().collect(),
+        _ => [Some(packet.cpu)]
+            .into_iter()
+            .chain(placed)
+            .flatten()
+            .collect(),
     };
     packet.further = further;
     Ok(Box::new(Wired { packet, cpus }))
@@ -161,11 +165,11 @@ impl Further {
                 stream: true,
                 ..End::new(socket, &[], payload)
             }),
-            Kind::Icmp => net::echo_requests(place)
-                .map(|socket| End::new(socket, &ECHO_REQUEST, payload)),
-            Kind::Raw => frames_to(&packet.from, peer).map(|(socket, header)| {
-                End::new(socket, &header, payload)
-            }),
+            Kind::Icmp => {
+                net::echo_requests(place).map(|socket| End::new(socket, &ECHO_REQUEST, payload))
+            }
+            Kind::Raw => frames_to(&packet.from, peer)
+                .map(|(socket, header)| End::new(socket, &header, payload)),
         };
         let mut end = opened.map_err(|error| told("", error))?;
         let set = end.socket.set_read_timeout(Some(LOST));
@@ -220,7 +224,9 @@ impl Further {
         if self.xdp {
             variant = variant.replacen(Kind::Raw.name(), XDP, 1);
         }
-        let to = self.receiver_cpu.map(|to| format!("{} to {to}", packet.cpu));
+        let to = self
+            .receiver_cpu
+            .map(|to| format!("{} to {to}", packet.cpu));
         let interrupts = self.interrupt_cpu.map(|cpu| format!("interrupts {cpu}"));
         let priority = (self.so_priority > 0).then(|| format!("priority {}", self.so_priority));
         let parts = [Some(variant), to, interrupts, priority];
