@@ -28,7 +28,7 @@ pub enum InitramfsError {
         architecture: Architecture,
     },
     /// The target program is not a static program for the guest's processor.
-    #[error("{}: expected a target, as a static {architecture} program, found {found}: build it with `{}`", .path.display(), build_command(*.architecture))]
+    #[error("{}: expected a static {architecture} program, found {found}: build it with `{}`", .path.display(), build_command(*.architecture))]
     Target {
         /// The file.
         path: PathBuf,

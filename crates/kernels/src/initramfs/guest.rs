@@ -277,7 +277,7 @@ mod tests {
         let foreign = error(Architecture::Arm64, "/bin/ls");
         assert!(
             foreign.contains(
-                "expected a target, as a static arm64 program, found an ELF file for x86-64"
+                "expected a static arm64 program, found an ELF file for x86-64"
             ),
             "{foreign}"
         );
