@@ -276,9 +276,7 @@ mod tests {
         );
         let foreign = error(Architecture::Arm64, "/bin/ls");
         assert!(
-            foreign.contains(
-                "expected a static arm64 program, found an ELF file for x86-64"
-            ),
+            foreign.contains("expected a static arm64 program, found an ELF file for x86-64"),
             "{foreign}"
         );
         let error = |target| error(Architecture::Amd64, target);
