@@ -219,7 +219,8 @@ mod tests {
         assert_eq!(of("\"e1000\"").unwrap(), Some(Card::E1000));
         assert_eq!(of("false").unwrap(), None);
         assert_eq!(Suite::parse(SUITE).unwrap().network, None);
-        for wrong in ["\"igb\"", "1"] {
+        assert_eq!(of("\"igb\"").unwrap(), Some(Card::Igb));
+        for wrong in ["\"rtl8139\"", "1"] {
             let error = of(wrong).unwrap_err().to_string();
             assert!(error.contains("\"e1000e\", \"e1000\""), "{error}");
         }
