@@ -180,8 +180,13 @@ fn check_story(
         "{named}: {length} ns for {delay}"
     );
     // Around its loop the function switches something off and on again; to switch preemption
-    // on calls the scheduler.
-    let besides = number(&culprit["main"]["whole_ns"]) - told(recording);
+    // on calls the scheduler. Where that takes the CPU from it, its end is not watched.
+    let main = &culprit["main"];
+    if main["whole_ns"] == main["time_ns"] {
+        assert_eq!(kind.name, "preempt-off", "{named}: {sample:#}");
+        return None;
+    }
+    let besides = number(&main["whole_ns"]) - told(recording);
     assert!((0..1_500).contains(&besides), "{named}: {besides}");
     Some(besides)
 }

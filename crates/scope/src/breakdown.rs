@@ -49,10 +49,13 @@ pub fn breakdown(
         clock.at.saturating_sub(after)
     };
     let attribution = Attribution::new(walk, names, about, end)?;
-    let mut parts = attribution.parts();
-    attribution.mend(&mut parts);
-    let parts: Vec<Part> = parts.iter().map(|piece| attribution.part(piece)).collect();
+    let mut pieces = attribution.parts();
+    attribution.mend(&mut pieces);
+    let parts: Vec<Part> = pieces.iter().map(|one| attribution.part(one)).collect();
     let culprit = culprit_of(&parts, about.late);
+    let rest = |number: usize| attribution.note_of_rest(&pieces[number], held(&parts, number));
+    let mut notes = attribution.notes();
+    notes.extend(culprit.and_then(rest));
     Ok(Breakdown {
         span: about.span,
         late: about.late,
@@ -63,7 +66,7 @@ pub fn breakdown(
         arrivals: attribution.arrivals(),
         ipis: attribution.ipis(),
         spins: attribution.spins(),
-        notes: attribution.notes(),
+        notes,
         parts,
     })
 }

@@ -39,6 +39,9 @@ pub enum CodeKind {
     Switch,
     /// A detour of a few instructions on the way into or out of a function.
     Thunk,
+    /// Sees to what is left to do before user space goes on. The functions that it calls with
+    /// interrupts on work for the thread: the interrupt or exception by which the CPU came is over.
+    WayBack,
     /// User space.
     User,
 }
@@ -203,7 +206,7 @@ pub fn function(name: &str) -> String {
 }
 
 /// Functions of all kernels, by their whole names or, with `*`, by their prefixes.
-const FUNCTIONS: [(CodeKind, &str); 5] = [
+const FUNCTIONS: [(CodeKind, &str); 6] = [
     (
         CodeKind::Softirq,
         "__do_softirq handle_softirqs __softirqentry_text_start do_softirq",
@@ -221,9 +224,19 @@ const FUNCTIONS: [(CodeKind, &str); 5] = [
     ),
     (
         CodeKind::Switch,
-        "__local_bh_* preempt_count_* migrate_disable* migrate_enable* __cond_resched*",
+        "__local_bh_* preempt_count_* migrate_disable* migrate_enable* __cond_resched* \
+         _cond_resched",
+    ),
+    (
+        CodeKind::WayBack,
+        "irqentry_exit_to_user_mode exit_to_user_mode_prepare exit_to_user_mode_loop \
+         do_notify_resume",
     ),
 ];
+
+/// Functions that ask whether another thread is to run: a preemption point of kernels that are not
+/// preempted. The second has the name that it had before Linux 5.12.
+pub const ASKS: [&str; 2] = ["__cond_resched", "_cond_resched"];
 
 /// Removes what a compiler adds to the name of a function that it has changed: `.constprop.0`,
 /// `.part.0`, `.isra.0`.
@@ -260,6 +273,9 @@ mod tests {
         assert_eq!(kind("handle_softirqs"), CodeKind::Softirq);
         assert_eq!(kind("handle_softirqs.constprop.0"), CodeKind::Softirq);
         assert_eq!(kind("finish_task_switch.isra.0"), CodeKind::SwitchEnd);
+        assert_eq!(kind("_cond_resched"), CodeKind::Switch);
+        assert_eq!(kind("exit_to_user_mode_loop"), CodeKind::WayBack);
+        assert_eq!(kind("syscall_exit_to_user_mode"), CodeKind::Plain);
         assert_eq!(kind("vfs_read"), CodeKind::Plain);
     }
 }

@@ -66,10 +66,8 @@ struct Sample<'a> {
     /// Its number within its recording.
     seq: u64,
     /// When it was taken.
-    #[cfg_attr(test, schemars(with = "i64"))]
     at_ns: Nanos,
     /// How late it was.
-    #[cfg_attr(test, schemars(with = "i64"))]
     late_ns: Nanos,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +88,6 @@ struct InTheWay {
     /// Of how many samples.
     times: usize,
     /// The longest of these delays.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     longest_ns: Option<Nanos>,
 }
 
@@ -101,10 +98,8 @@ struct Difference {
     /// The function.
     function: String,
     /// In the sample of the first run.
-    #[cfg_attr(test, schemars(with = "i64"))]
     here_ns: Nanos,
     /// In the sample of the other one.
-    #[cfg_attr(test, schemars(with = "i64"))]
     there_ns: Nanos,
 }
 
@@ -131,7 +126,6 @@ pub(crate) struct Story<'a> {
     /// The number of the part that delayed it most, from 0; null where none stands out.
     culprit: Option<usize>,
     /// For how long something kept it waiting.
-    #[cfg_attr(test, schemars(with = "i64"))]
     held_ns: Nanos,
     /// From the moment it was due to the moment it was taken.
     parts: Vec<Part<'a>>,
@@ -139,11 +133,9 @@ pub(crate) struct Story<'a> {
     notes: &'a [String],
     /// With several CPUs: the time of its own CPU's turns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     own_ns: Option<Nanos>,
     /// With several CPUs: the time of the others' turns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     others_ns: Option<Nanos>,
     /// With several CPUs: interrupts that one CPU sent to another.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,10 +154,8 @@ struct Part<'a> {
     /// What kept it.
     cause: &'static str,
     /// Where it begins, from the moment the sample was due.
-    #[cfg_attr(test, schemars(with = "i64"))]
     from_ns: Nanos,
     /// How long it is.
-    #[cfg_attr(test, schemars(with = "i64"))]
     length_ns: Nanos,
     /// What switched off what was off, or the interrupt that was handled.
     by: Option<&'a str>,
@@ -189,10 +179,9 @@ struct Ran<'a> {
     /// Its caller.
     caller: Option<&'a str>,
     /// How long it ran within the part, with all that it called.
-    #[cfg_attr(test, schemars(with = "i64"))]
     time_ns: Nanos,
-    /// How long it ran in all; it may have begun before the sample was due.
-    #[cfg_attr(test, schemars(with = "i64"))]
+    /// How long it ran in all; it may have begun before the sample was due. As `time_ns` where its
+    /// start or its end was not watched.
     whole_ns: Nanos,
     /// How often it was entered.
     times: u32,
@@ -215,10 +204,8 @@ struct Ipi<'a> {
     /// Where it was taken.
     entry: &'a str,
     /// When it was sent, from the moment the sample was due.
-    #[cfg_attr(test, schemars(with = "i64"))]
     sent_ns: Nanos,
     /// When it was taken.
-    #[cfg_attr(test, schemars(with = "i64"))]
     taken_ns: Nanos,
 }
 
@@ -233,10 +220,8 @@ struct Spin<'a> {
     /// Its caller, but for functions that only take locks.
     caller: Option<&'a str>,
     /// When it began, from the moment the sample was due.
-    #[cfg_attr(test, schemars(with = "i64"))]
     from_ns: Nanos,
     /// How long it took, with the turns of the others.
-    #[cfg_attr(test, schemars(with = "i64"))]
     length_ns: Nanos,
     /// Who ended it, if known.
     holder: Option<Holder<'a>>,
@@ -298,10 +283,8 @@ struct Place<'a> {
     /// How many there were.
     count: u64,
     /// The longest of them.
-    #[cfg_attr(test, schemars(with = "i64"))]
     longest_ns: Nanos,
     /// The sum of all.
-    #[cfg_attr(test, schemars(with = "i64"))]
     sum_ns: Nanos,
     /// The step of the longest, from 0.
     step: u32,
@@ -310,7 +293,6 @@ struct Place<'a> {
     /// The function that most of the longest was spent in.
     most_in: &'a str,
     /// How long that one ran itself.
-    #[cfg_attr(test, schemars(with = "i64"))]
     most_ns: Nanos,
     /// Of a loop that waited: the CPU that had the turn before the longest was over.
     for_cpu: Option<u32>,

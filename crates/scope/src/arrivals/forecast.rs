@@ -58,6 +58,8 @@ pub struct Analysis {
     /// Sleep, in instructions; and the lengths of the timer's interrupts that ended it.
     pub(super) sleep: u64,
     woken: Vec<u64>,
+    /// The positions at which the CPU was put to sleep, each with how long it slept.
+    sleeps: Vec<(u64, u64)>,
     pub(super) paths: Paths,
     handling: Handling,
     /// Times that arming a sample takes, in instructions: where another timer is due before it, and
@@ -194,6 +196,7 @@ impl Analysis {
         self.timers
             .extend(alone.map(|came| (came.from, came.to - came.from)));
         self.sleep += due.sleep;
+        self.sleeps.extend(period.sleeps(&due));
         // Some architectures wake up with interrupts off still.
         let woken = timers.filter(|came| {
             let slept = period.last_halt(came.from);
@@ -478,6 +481,7 @@ impl Analysis {
     pub fn finish(mut self) -> (Tail, Paths, Vec<(Key, Found)>) {
         self.paths.sort();
         self.timers.sort_unstable();
+        self.sleeps.sort_unstable();
         self.ahead.sort_unstable();
         self.handling.sort();
         self.arming.iter_mut().for_each(|all| all.sort_unstable());
@@ -512,7 +516,13 @@ impl Analysis {
         for length in &self.woken {
             let before = path.min(slept);
             slept -= before;
-            tail.flat(idle, *length, before);
+            // Where the arrival's own interrupt is not over yet, it serves that timer, too.
+            let served = (2 * SLACK + self.handling.open()).min(before);
+            let rest = length.saturating_sub(self.handling.saved());
+            tail.flat(idle, rest, served);
+            if served < before {
+                tail.flat(idle, *length, before - served);
+            }
         }
         tail.flat(idle, 0, slept);
         tail.sort(&self.paths);
@@ -537,15 +547,18 @@ impl Analysis {
     fn open(&self, piece: &Piece, path: u64, tail: &mut Tail) {
         let next = self.timers.partition_point(|(from, _)| *from < piece.from);
         let next = self.timers.get(next);
-        let crossed = next.filter(|(from, _)| *from < piece.to + path);
+        // The interrupt comes so much later, as seen from here.
+        let after = |from: u64| from + self.slept(piece.from + 1, from);
+        let crossed = next.filter(|(from, _)| after(*from) < piece.to + path);
         let Some((from, length)) = crossed else {
             tail.flat(piece.state, 0, piece.to - piece.from);
             return;
         };
-        let split = from.saturating_sub(path).clamp(piece.from, piece.to);
-        let length = length + self.goes_before(*from, from + length + path);
+        let came = after(*from);
+        let split = came.saturating_sub(path).clamp(piece.from, piece.to);
+        let length = length + self.goes_before(from + 1, from + length + path);
         // Where the arrival's own interrupt is not over yet, it serves that timer, too.
-        let served = from.saturating_sub(2 * SLACK + self.handling.open());
+        let served = came.saturating_sub(2 * SLACK + self.handling.open());
         let served = served.clamp(split, piece.to);
         tail.flat(piece.state, 0, split - piece.from);
         tail.flat(piece.state, length, served - split);
@@ -563,30 +576,44 @@ impl Analysis {
         };
         let next = self.timers.partition_point(|(from, _)| *from < at);
         let next = self.timers.get(next);
-        let is_one = next.is_some_and(|(from, _)| *from <= at + self.handling.open().max(2));
+        let open = self.handling.open().max(2);
+        let is_one = next.is_some_and(|(from, _)| from + self.slept(at, *from) <= at + open);
         if is_one { self.handling.saved() } else { 0 }
     }
 
+    /// Returns how long the CPU slept between two positions. Positions stand still meanwhile, and
+    /// the interrupt that ends a sleep is at the very position at which it began.
+    fn slept(&self, from: u64, to: u64) -> u64 {
+        let first = self.sleeps.partition_point(|(at, _)| *at < from);
+        let within = self.sleeps[first..].iter().take_while(|(at, _)| *at <= to);
+        within.map(|(_, length)| length).sum()
+    }
+
+    /// Returns how long the timer's interrupts take that come into a path from a position on, which
+    /// would be over at another one. What comes behind a sleep comes that much later.
     fn falls_in(&self, from: u64, to: u64) -> u64 {
         let first = self.timers.partition_point(|(at, _)| *at < from);
-        let within = self.timers[first..].iter().take_while(|(at, _)| *at < to);
+        let within = self.timers[first..].iter();
+        let within = within.take_while(|(at, _)| at + self.slept(from, *at) < to);
         let fallen: u64 = within.map(|(_, length)| length).sum();
         fallen + self.goes_before(from, to + fallen)
     }
 
-    /// Returns how long threads that go before a program's, and get the CPU between two positions,
-    /// have it.
+    /// Returns how long threads that go before a program's, and get the CPU on such a path, have
+    /// it.
     fn goes_before(&self, from: u64, to: u64) -> u64 {
         self.ahead_in(from, to).iter().map(|one| one.length).sum()
     }
 
     fn ahead_in(&self, from: u64, to: u64) -> &[Ahead] {
-        let behind = |at: u64| self.ahead.partition_point(|one| one.from < at);
-        &self.ahead[behind(from)..behind(to.max(from))]
+        let first = self.ahead.partition_point(|one| one.from < from);
+        let behind = &self.ahead[first..];
+        let within = |one: &&Ahead| one.from + self.slept(from, one.from) < to;
+        &behind[..behind.iter().take_while(within).count()]
     }
 
-    /// Returns the function that threads that go before a program's run most between two positions,
-    /// and its time, if one of them has the CPU for longer than `length`.
+    /// Returns the function that threads that go before a program's run most on such a path, and
+    /// its time, if one of them has the CPU for longer than `length`.
     fn longest_ahead(&self, from: u64, to: u64, length: u64) -> Option<(Func, u64)> {
         let longest = self.ahead_in(from, to).iter().max_by_key(|one| one.length);
         longest
@@ -644,6 +671,16 @@ fn walked(period: &Period, ranges: &[(u64, u64)], names: &Names) -> Walked {
 }
 
 impl Period {
+    /// Returns the positions at which the CPU was put to sleep before a sample was due, each with
+    /// how long it slept. If it slept several times, only the sum is known: each of them is taken
+    /// for as long as the others.
+    fn sleeps(&self, due: &Due) -> impl Iterator<Item = (u64, u64)> {
+        let halts = self.halts.iter().filter(|halt| **halt <= due.at);
+        let count = halts.clone().count() as u64;
+        let each = due.sleep.checked_div(count).unwrap_or(0);
+        halts.map(move |halt| (*halt, each))
+    }
+
     /// Returns the functions that ran between two positions, each with its first position.
     fn ran_in(&self, (from, to): (u64, u64)) -> impl Iterator<Item = (u64, Func)> {
         let first = self.ran.partition_point(|(at, _)| *at <= from);
@@ -659,5 +696,84 @@ impl Period {
             add_times(&mut own, self.ran_in(*range), *range, |_| Kind::Plain);
         }
         own.into_iter().max_by_key(|(func, ran)| (*ran, *func))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Creates an analysis in which the CPU sleeps for this long from position 1,000 on, and one of
+    /// the timer's interrupts ends that.
+    fn asleep(length: u64) -> Analysis {
+        Analysis {
+            timers: vec![(1_000, 900)],
+            sleep: length,
+            woken: vec![900],
+            sleeps: vec![(1_000, length)],
+            handling: Handling {
+                whole: vec![900],
+                shared: vec![700],
+                besides: vec![600],
+            },
+            ..Analysis::default()
+        }
+    }
+
+    #[test]
+    fn what_ends_a_sleep_does_not_come_into_the_path_of_what_was_before_it() {
+        // What was off is over where the CPU is put to sleep.
+        let falls_in = |length| asleep(length).falls_in(1_000, 5_000);
+        assert_eq!((falls_in(0), falls_in(3_999)), (900, 900));
+        assert_eq!(falls_in(4_000), 0);
+        // Interrupts are on one instruction before.
+        let saved = |length| asleep(length).saved(Shares::At(999));
+        assert_eq!((saved(0), saved(50_000)), (700, 0));
+        // Where nothing is off.
+        let besides = |length| {
+            let piece = Piece {
+                from: 500,
+                to: 1_000,
+                until: None,
+                state: State::open(From::Kernel, 0),
+                key: None,
+                shares: Shares::No,
+                spared: 0,
+            };
+            let mut tail = Tail::default();
+            asleep(length).open(&piece, 4_000, &mut tail);
+            (tail.time, tail.most())
+        };
+        assert_eq!(besides(2_000), (500, 900));
+        assert_eq!(besides(50_000), (500, 0));
+    }
+
+    #[test]
+    fn threads_that_go_first_behind_a_sleep_are_not_in_a_path_before_it() {
+        let ahead = |length| Analysis {
+            ahead: vec![Ahead {
+                from: 1_200,
+                length: 70,
+                most: (0, 60),
+            }],
+            ..asleep(length)
+        };
+        assert_eq!(ahead(0).goes_before(1_000, 3_000), 70);
+        assert_eq!(ahead(50_000).goes_before(1_000, 3_000), 0);
+        assert_eq!(ahead(50_000).goes_before(1_001, 3_000), 70);
+        assert_eq!(ahead(50_000).longest_ahead(1_000, 3_000, 0), None);
+    }
+
+    #[test]
+    fn an_arrival_shortly_before_the_end_of_a_sleep_shares_its_interrupt() {
+        let mut analysis = asleep(100_000);
+        let paths = &mut analysis.paths;
+        (0..3).for_each(|_| paths.learn(State::IDLE, 4_000, 0, Walked::default()));
+        let (tail, ..) = analysis.finish();
+        assert_eq!(tail.time, 100_000);
+        for (x, later) in [(4_000, 0.04), (4_200, 0.0335), (4_900, 0.0)] {
+            let found = tail.later(x);
+            assert!((found - later).abs() < 1e-12, "{x}: {found}");
+        }
     }
 }

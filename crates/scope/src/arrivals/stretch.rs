@@ -150,7 +150,8 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
     let mut found = Vec::new();
     let mut now: Option<Stretch> = None;
     let mut masked = None;
-    for change in changes.iter().filter(|change| change.at <= until) {
+    let numbered = changes.iter().enumerate();
+    for (number, change) in numbered.filter(|(_, change)| change.at <= until) {
         let off = change.state & OFF;
         match &mut now {
             Some(run) if off != 0 => {
@@ -172,7 +173,9 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
             masked = None;
         }
         if off == 0 {
-            open(&mut found, change, changes, until);
+            let next = changes.get(number + 1);
+            let to = next.map_or(until, |next| next.at).min(until);
+            found.push(open(change, to));
         } else {
             now.get_or_insert_with(|| Stretch {
                 from: change.at,
@@ -296,10 +299,10 @@ pub fn is_switch(end: &Change, names: &Names) -> bool {
     names.name(end.func).kind == CodeKind::Scheduler
 }
 
-fn open(found: &mut Vec<Stretch>, change: &Change, changes: &[Change], until: u64) {
-    let next = changes.partition_point(|other| other.at <= change.at);
-    let to = changes.get(next).map_or(until, |next| next.at).min(until);
-    found.push(Stretch {
+/// Returns the stretch from a change, after which nothing is off, to the next one. That may be at
+/// the same position: where the scheduler is asked, say, or the CPU is put to sleep.
+fn open(change: &Change, to: u64) -> Stretch {
+    Stretch {
         from: change.at,
         to,
         last: to,
@@ -312,12 +315,17 @@ fn open(found: &mut Vec<Stretch>, change: &Change, changes: &[Change], until: u6
         within: None,
         masked: to,
         off: Vec::new(),
-    });
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Architecture;
+
+    use super::super::timeline::{OPEN, STUCK};
     use super::*;
+    use crate::symbols::Symbols;
+    use crate::user_symbols::UserSymbols;
 
     /// Creates a stretch in which interrupts are off first, then preemption with something else,
     /// each for a given time.
@@ -345,6 +353,33 @@ mod tests {
             masked: to,
             off: vec![(100, IRQS), (100 + lengths[0], PREEMPT | second)],
         }
+    }
+
+    #[test]
+    fn nothing_is_open_where_something_is_off_again_at_the_same_position() {
+        let symbols = Symbols::parse(Architecture::Amd64, "ffffffff81000000 T _text\n").unwrap();
+        let programs = UserSymbols::default();
+        let mut names = Names::new(&symbols, &programs);
+        let (func, _) = names.at(0xffff_ffff_8100_0000, &[]);
+        let change = |at, state| Change {
+            at,
+            state,
+            by: func,
+            func,
+            scheduled: false,
+            held: 0,
+        };
+        // The kernel asks at 100 whether another thread is to run, and goes on.
+        let changes = [
+            change(0, STUCK),
+            change(100, OPEN),
+            change(100, STUCK),
+            change(600, USER),
+            change(900, STUCK),
+        ];
+        let found = stretches(&changes, 1_000, &names);
+        let places: Vec<(u64, u64)> = found.iter().map(|run| (run.from, run.to)).collect();
+        assert_eq!(places, [(0, 100), (100, 100), (100, 600), (600, 900)]);
     }
 
     #[test]

@@ -151,9 +151,35 @@ impl Attribution<'_> {
         }
     }
 
-    /// Returns the context of the CPU: the innermost interrupt, exception, soft interrupt or
-    /// scheduler. On RT, a soft interrupt is a thread's work like any other.
+    /// Returns the context of the CPU. An interrupt or exception is over where the kernel works for
+    /// a thread before it lets it go on in user space.
     pub(super) fn context(&self, span: &Span) -> CodeKind {
+        match self.innermost(span) {
+            CodeKind::Interrupt | CodeKind::Exception if self.is_on_way_back(span) => {
+                CodeKind::Plain
+            }
+            context => context,
+        }
+    }
+
+    /// Returns true if the way back to user space has opened interrupts, and has called the
+    /// function that runs. In a gap all of that counts to what came in.
+    fn is_on_way_back(&self, span: &Span) -> bool {
+        let chain = self.walk.chain(span.top);
+        let mut chain = chain.take_while(|number| !self.kind(*number).is_entry());
+        let way = chain.find(|number| self.is(*number, CodeKind::WayBack));
+        let called = way.filter(|way| *way != span.top && self.about.span != SampleSpan::Gap);
+        called.is_some_and(|way| {
+            // Before its last steps the way back itself masks them.
+            let within =
+                |site: Number| site != way && self.walk.chain(site).any(|number| number == way);
+            span.irqs_off.is_none_or(within)
+        })
+    }
+
+    /// Returns the innermost interrupt, exception, soft interrupt or scheduler. On RT, a soft
+    /// interrupt is a thread's work like any other.
+    pub(super) fn innermost(&self, span: &Span) -> CodeKind {
         let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
         let contexts = [
             CodeKind::Interrupt,

@@ -93,7 +93,8 @@ impl Attribution<'_> {
                 _ => self.cause_of_switch(span),
             };
         }
-        match self.context(span) {
+        // Of a program's own time, all up to user space is taken by what came in.
+        match self.innermost(span) {
             CodeKind::Interrupt => (Cause::HardIrq, None),
             CodeKind::Softirq => (Cause::Softirq, None),
             CodeKind::Exception => (Cause::Exception, self.entry_in(span.top)),
@@ -108,7 +109,7 @@ impl Attribution<'_> {
     pub(super) fn absence_notes(&self) -> Vec<String> {
         let told = self.absences.iter().filter_map(|absence| {
             let (until, by) = absence.slept?;
-            let waker = if self.interrupt_in(by).is_some() {
+            let waker = if self.interrupt_in(by, until).is_some() {
                 "an interrupt".to_owned()
             } else {
                 let task = self.walk.activation(by).task;

@@ -111,8 +111,8 @@ impl Attribution<'_> {
         let ask = ask.filter(|ask| self.begin_of(*ask) > Some(driven));
         let thread = ask.and_then(|ask| self.thread_that_asked(ask));
         let interrupt = match thread {
-            Some((woken, _)) => self.interrupt_in(woken.by),
-            None => ask.and_then(|ask| self.interrupt_in(ask)),
+            Some((woken, _)) => self.interrupt_in(woken.by, woken.at),
+            None => ask.and_then(|ask| self.interrupt_in(ask, self.begin_of(ask)?)),
         };
         let by = self.walk.activation(serve).task;
         let went_on = self.switch_to(by, taken).map(|switch| switch.at);
@@ -165,7 +165,7 @@ impl Attribution<'_> {
     fn thread_that_asked(&self, ask: Number) -> Option<(&Wake, Switch)> {
         let asked = self
             .begin_of(ask)
-            .filter(|_| self.interrupt_in(ask).is_none())?;
+            .filter(|asked| self.interrupt_in(ask, *asked).is_none())?;
         let thread = self.walk.activation(ask).task;
         let switched = self.switch_to(thread, asked)?;
         Some((self.wake_of(thread, switched.at)?, switched))

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use punctual_model::Nanos;
+use punctual_model::probe::SampleSpan;
 
 use super::attribution::MOST;
 use super::attribution::{Attribution, end_of};
-use super::part::{FunctionSpan, FunctionTime};
+use super::part::{Cause, FunctionSpan, FunctionTime};
 use super::parts::Piece;
 use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task};
@@ -19,37 +20,82 @@ impl Attribution<'_> {
     /// Returns the innermost function that filled most of a part, and the functions in it that took
     /// the time.
     pub(super) fn main(&self, piece: &Piece) -> (Option<FunctionTime>, Vec<FunctionTime>) {
+        let times = self.times(piece);
+        let whole = (piece.to - piece.from).0 as f64;
+        let Some((main, length)) = self.filling(piece, &times) else {
+            return (None, self.most(&times, None, whole));
+        };
+        let caller = self.walk.activation(main).parent;
+        let time = self.about.clock.time(length);
+        let ran = FunctionTime {
+            function: self.text(main).to_owned(),
+            caller: caller.map(|caller| self.text(caller).to_owned()),
+            time,
+            whole: if self.is_whole(main) {
+                self.watched(main)
+            } else {
+                time
+            },
+            times: 1,
+        };
+        (Some(ran), self.most(&times, Some(main), whole))
+    }
+
+    /// Returns the time of each function within a part, with all that it called.
+    fn times(&self, piece: &Piece) -> HashMap<Number, u64> {
         let mut times: HashMap<Number, u64> = HashMap::new();
         for span in &self.walk.spans[piece.spans.clone()] {
             for number in self.walk.chain(span.top) {
                 *times.entry(number).or_default() += self.inside(span);
             }
         }
+        times
+    }
+
+    /// Returns the innermost function that filled most of a part, and its time.
+    fn filling(&self, piece: &Piece, times: &HashMap<Number, u64>) -> Option<(Number, u64)> {
         let whole = (piece.to - piece.from).0 as f64;
         let most = |length: &u64| self.about.clock.time(*length).0 as f64 >= MOST * whole;
         let depth = |number: Number| self.walk.chain(number).count();
         let filling = times.iter().filter(|(_, length)| most(length));
         let main = filling.max_by_key(|(number, _)| (depth(**number), **number));
-        let Some((main, length)) = main.map(|(main, length)| (*main, *length)) else {
-            return (None, self.most(&times, None, whole));
-        };
-        let caller = self.walk.activation(main).parent;
-        let ran = FunctionTime {
-            function: self.text(main).to_owned(),
-            caller: caller.map(|caller| self.text(caller).to_owned()),
-            time: self.about.clock.time(length),
-            whole: self.about.clock.time(self.whole(main)),
-            times: 1,
-        };
-        (Some(ran), self.most(&times, Some(main), whole))
+        main.map(|(main, length)| (*main, *length))
     }
 
-    /// Returns the number of instructions that ran in a function and all that it called, in the
-    /// whole window.
-    fn whole(&self, main: Number) -> u64 {
+    /// Returns true if a function began and ended within the window.
+    fn is_whole(&self, function: Number) -> bool {
+        let activation = self.walk.activation(function);
+        activation.begin.is_some() && activation.end.is_some()
+    }
+
+    /// Returns how long a function and all that it called ran, in the whole window.
+    fn watched(&self, function: Number) -> Nanos {
         let spans = self.walk.spans.iter();
-        let within = spans.filter(|span| self.walk.chain(span.top).any(|number| number == main));
-        within.map(|span| u64::from(span.length)).sum()
+        let within = spans.filter(|span| {
+            let mut chain = self.walk.chain(span.top);
+            chain.any(|number| number == function)
+        });
+        let length = within.map(|span| u64::from(span.length)).sum();
+        self.about.clock.time(length)
+    }
+
+    /// Tells, in a sentence, how long the function that filled most of a part ran at least, if that
+    /// is longer than it `held` the sample up and not all of it was watched.
+    pub(super) fn note_of_rest(&self, piece: &Piece, held: Nanos) -> Option<String> {
+        let is_told = matches!(self.about.span, SampleSpan::Lateness | SampleSpan::Cycle);
+        if !is_told || piece.cause == Cause::Asleep || self.is_of_program(piece) {
+            return None;
+        }
+        let (main, _) = self.filling(piece, &self.times(piece))?;
+        if self.is(main, CodeKind::User) || self.is_whole(main) {
+            return None;
+        }
+        let watched = self.watched(main);
+        let text = || {
+            let function = self.text(main);
+            format!("`{function}` ran {watched} at least: not all of it was watched")
+        };
+        ((watched - held).0 * 20 > held.0).then(text)
     }
 
     /// Returns the functions that took most of the time, by name: those that `within` itself

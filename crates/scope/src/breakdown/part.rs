@@ -181,7 +181,8 @@ pub struct FunctionTime {
     pub caller: Option<String>,
     /// Its time within the part, with all that it called.
     pub time: Nanos,
-    /// Its time from its start on, which may lie before the sample was due.
+    /// Its time from its start, which may lie before the sample was due, to its end. It is `time`
+    /// if either was not watched.
     pub whole: Nanos,
     /// The number of times that it was entered.
     pub times: u32,

@@ -141,7 +141,7 @@ impl Attribution<'_> {
                 let across = self.across(wake, switch, PathStage::Handler);
                 found.extend(across.into_iter().rev());
             }
-            if let Some(until) = self.interrupt_of(wake.by) {
+            if let Some(until) = self.interrupt_of(wake.by, wake.at) {
                 let (stage, cpu) = (PathStage::Interrupt, wake.cpu);
                 found.push(Milestone { until, stage, cpu });
                 break;
@@ -188,17 +188,21 @@ impl Attribution<'_> {
         }
     }
 
-    /// Returns where the interrupt was taken in which a function runs.
-    fn interrupt_of(&self, function: Number) -> Option<u64> {
-        self.walk.activation(self.interrupt_in(function)?).begin
+    /// Returns where the interrupt was taken in which a function runs at a position.
+    fn interrupt_of(&self, function: Number, at: u64) -> Option<u64> {
+        self.walk.activation(self.interrupt_in(function, at)?).begin
     }
 
-    /// Returns the interrupt in which a function runs.
-    pub(super) fn interrupt_in(&self, function: Number) -> Option<Number> {
-        let chain = self.walk.chain(function);
-        chain
-            .filter(|number| self.is(*number, CodeKind::Interrupt))
-            .last()
+    /// Returns the interrupt in which a function runs at a position: the innermost, since one may
+    /// come while another serves soft interrupts. Where its thread has got the CPU since, the
+    /// interrupt is over, and the thread itself goes on.
+    pub(super) fn interrupt_in(&self, function: Number, at: u64) -> Option<Number> {
+        let mut chain = self.walk.chain(function);
+        let number = chain.find(|number| self.is(*number, CodeKind::Interrupt))?;
+        let interrupt = self.walk.activation(number);
+        let since = interrupt.begin.unwrap_or(0)..at;
+        let again = |switch: &Switch| switch.task == interrupt.task && since.contains(&switch.at);
+        (!self.walk.switches.iter().any(again)).then_some(number)
     }
 
     /// Returns the stages of a sample that ends in an interrupt's handler. Nobody need be woken for
@@ -206,7 +210,7 @@ impl Attribution<'_> {
     fn find_handler(&self) -> Vec<Milestone> {
         let own = |span: &&Span| span.cpu == self.walk.cpu;
         let last = self.walk.spans[self.spans.clone()].iter().rfind(own);
-        let entry = last.and_then(|last| self.interrupt_of(last.top));
+        let entry = last.and_then(|last| self.interrupt_of(last.top, self.end));
         let ends = entry.map(|entry| {
             [
                 self.own(self.end, PathStage::Handler),

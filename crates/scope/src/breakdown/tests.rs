@@ -10,7 +10,7 @@ use crate::names::CodeKind;
 use crate::preemptibility::Preemptibility;
 use crate::walk::{Activation, Number, Span, Switch, Task, Wake};
 
-const NAMES: [(&str, CodeKind); 16] = [
+const NAMES: [(&str, CodeKind); 17] = [
     ("program", CodeKind::User),
     ("entry_SYSCALL_64", CodeKind::Syscall),
     ("futex_lock_pi", CodeKind::Plain),
@@ -27,6 +27,7 @@ const NAMES: [(&str, CodeKind); 16] = [
     ("__napi_schedule", CodeKind::Plain),
     ("net_rx_action", CodeKind::Plain),
     ("__netif_receive_skb_core.constprop.0", CodeKind::Plain),
+    ("exit_to_user_mode_loop", CodeKind::WayBack),
 ];
 const USER: usize = 0;
 const FUTEX: usize = 2;
@@ -43,6 +44,7 @@ const DRIVE: usize = 12;
 const ASK: usize = 13;
 const SERVE: usize = 14;
 const TAKE: usize = 15;
+const WAY_BACK: usize = 16;
 
 const ONE: Task = 0xa;
 const OTHER: Task = 0xb;
@@ -241,6 +243,121 @@ fn what_runs_before_a_timer_is_set_stands_in_the_way() {
     let found = breakdown(&walk, SampleSpan::Lateness, 220).unwrap();
     let first = (PathStage::Interrupt, Cause::Pending, 100);
     assert_eq!(shape(&found)[0], first, "{found:?}");
+}
+
+/// The sample's interrupt comes while another one's soft interrupts are served, or where the
+/// scheduler goes on in a thread that had lost the CPU by an interrupt.
+#[test]
+fn the_interrupt_that_wakes_is_the_one_that_was_waited_for() {
+    for around in [SOFTIRQS, SCHEDULE] {
+        let mut walk = walk(&[
+            (THIRD, around, 300),
+            (THIRD, INTERRUPT, 80),
+            (THIRD, SCHEDULE, 20),
+            (OTHER, SCHEDULE, 10),
+            (OTHER, USER, 10),
+        ]);
+        walk.clocks = readings(&[420]);
+        is_woken(&mut walk, OTHER, (300, 340));
+        call_from(&mut walk, 0, &[INTERRUPT]);
+        let outer = walk.activations.len();
+        call_from(&mut walk, 1, &[INTERRUPT, around]);
+        walk.activations[outer].begin = Some(5);
+        walk.spans[0].irqs_off = Some(walk.spans[0].top);
+        let found = breakdown(&walk, SampleSpan::Lateness, 250).unwrap();
+        assert_eq!(
+            shape(&found)[..2],
+            [
+                (PathStage::Interrupt, Cause::IrqsOff, 130),
+                (PathStage::Handler, Cause::HardIrq, 80),
+            ]
+        );
+        let by = found.parts[0].by.as_deref();
+        assert_eq!(by, Some(NAMES[around].0));
+    }
+}
+
+/// A thread that an interrupt took the CPU from gets it again, and wakes another one before it goes
+/// on in user space: the interrupt was long before.
+#[test]
+fn a_thread_that_got_the_cpu_again_wakes_by_itself() {
+    let mut walk = walk(&[
+        (ONE, SCHEDULE, 100),
+        (THIRD, SCHEDULE, 200),
+        (THIRD, DROP, 80),
+        (THIRD, SCHEDULE, 20),
+        (OTHER, SCHEDULE, 10),
+        (OTHER, USER, 10),
+    ]);
+    walk.clocks = readings(&[420]);
+    let by = walk.spans[2].top;
+    let (at, cpu, bases) = (340, 0, [OTHER].into());
+    walk.wakes.push(Wake { at, cpu, by, bases });
+    let outer = walk.activations.len();
+    call_from(&mut walk, 2, &[INTERRUPT, WAY_BACK]);
+    walk.activations[outer].begin = Some(20);
+    let found = breakdown(&walk, SampleSpan::Lateness, 370).unwrap();
+    assert_eq!(
+        shape(&found)[..2],
+        [
+            (PathStage::Switch, Cause::Scheduler, 50),
+            (PathStage::Handler, Cause::Path, 280),
+        ]
+    );
+}
+
+#[test]
+fn what_is_done_on_the_way_back_to_user_space_is_the_threads_and_not_the_interrupts() {
+    let mut walk = walk(&[
+        (THIRD, USER, 100),
+        (THIRD, INTERRUPT, 20),
+        (THIRD, DROP, 300),
+        (THIRD, SCHEDULE, 10),
+        (OTHER, USER, 10),
+    ]);
+    walk.clocks = readings(&[440]);
+    is_woken(&mut walk, OTHER, (100, 115));
+    let entry = walk.activations.len() as Number;
+    call_from(&mut walk, 2, &[INTERRUPT, WAY_BACK]);
+    let (work, way) = (walk.spans[2].top, entry + 1);
+    let mut cause = |top: Number, irqs_off: Option<Number>| {
+        (walk.spans[2].top, walk.spans[2].irqs_off) = (top, irqs_off);
+        let found = breakdown(&walk, SampleSpan::Lateness, 340).unwrap();
+        let part = found.parts.iter().find(|part| part.length == Nanos(300));
+        part.map(|part| (part.stage, part.cause))
+    };
+    let other = Some((PathStage::Switch, Cause::OtherThread));
+    assert_eq!(cause(work, None), other);
+    let masked = Some((PathStage::Switch, Cause::IrqsOff));
+    assert_eq!(cause(work, Some(work)), masked);
+    // Interrupts were not on since, or are off for the last steps; and the way itself.
+    let hard = Some((PathStage::Switch, Cause::HardIrq));
+    assert_eq!(cause(work, Some(entry)), hard);
+    assert_eq!(cause(work, Some(way)), hard);
+    assert_eq!(cause(way, None), hard);
+}
+
+#[test]
+fn how_long_a_function_ran_in_all_is_told_where_all_of_it_was_watched() {
+    let mut walk = walk(&[
+        (ONE, USER, 100),
+        (THIRD, FUTEX, 400),
+        (THIRD, SCHEDULE, 20),
+        (OTHER, USER, 10),
+    ]);
+    walk.clocks = readings(&[530]);
+    let futex = walk.spans[1].top as usize;
+    let mut told = |begin: Option<u64>, end: Option<u64>| {
+        (walk.activations[futex].begin, walk.activations[futex].end) = (begin, end);
+        let found = breakdown(&walk, SampleSpan::Lateness, 230).unwrap();
+        let main = found.parts[0].main.clone().unwrap();
+        assert_eq!((&*main.function, main.time.0), ("futex_lock_pi", 200));
+        let is_told = |note: &String| note.contains("`futex_lock_pi` ran 400 ns at least");
+        (main.whole.0, found.notes.iter().any(is_told))
+    };
+    assert_eq!(told(Some(100), Some(500)), (400, false));
+    assert_eq!(told(Some(100), None), (200, true));
+    assert_eq!(told(None, Some(500)), (200, true));
 }
 
 /// Of a wait that is longer than the trace only the end was kept.

@@ -34,6 +34,7 @@ ffffffff8100d000 T preempt_schedule
 ffffffff8100e000 T preempt_schedule_irq
 ffffffff8100f000 T schedule_idle
 ffffffff81010000 T native_queued_spin_lock_slowpath
+ffffffff81011000 T _cond_resched
 ";
 
 const USER: u64 = 0x40_1000;
@@ -54,6 +55,8 @@ const PREEMPT: u64 = 0xffff_ffff_8100_d000;
 const PREEMPT_IRQ: u64 = 0xffff_ffff_8100_e000;
 const SCHEDULE_IDLE: u64 = 0xffff_ffff_8100_f000;
 const SPIN: u64 = 0xffff_ffff_8101_0000;
+/// `__cond_resched`, before Linux 5.12.
+const OLD_COND_RESCHED: u64 = 0xffff_ffff_8101_1000;
 
 const NOP: &[u8] = &[0x90];
 const CLI: &[u8] = &[0xfa];
@@ -282,21 +285,23 @@ fn an_instruction_that_faults_is_counted_once() {
 
 #[test]
 fn where_nothing_is_preempted_sections_end_where_the_scheduler_is_asked() {
-    let steps = [
-        all(SYSCALL, &[NOP, STI, CALL]),
-        nops(WORKER, 20),
-        all(COND_RESCHED, &[NOP]),
-        all(COND_RESCHED + 1, &[RET]),
-        nops(WORKER + 20, 30),
-        all(WORKER + 0x40, &[CLI, SYSRET]),
-    ];
-    let expected = [
-        // `nop`, `ret`, 30, `cli`, `sysret`.
-        place("worker", 1, 34, 34),
-        place("entry_SYSCALL_64", 1, 23, 23),
-    ];
-    assert_eq!(not_preemptible(&steps), expected);
-    assert_eq!(found(&steps, SectionKind::NotPreemptible), []);
+    for asks in [COND_RESCHED, OLD_COND_RESCHED] {
+        let steps = [
+            all(SYSCALL, &[NOP, STI, CALL]),
+            nops(WORKER, 20),
+            all(asks, &[NOP]),
+            all(asks + 1, &[RET]),
+            nops(WORKER + 20, 30),
+            all(WORKER + 0x40, &[CLI, SYSRET]),
+        ];
+        let expected = [
+            // `nop`, `ret`, 30, `cli`, `sysret`.
+            place("worker", 1, 34, 34),
+            place("entry_SYSCALL_64", 1, 23, 23),
+        ];
+        assert_eq!(not_preemptible(&steps), expected);
+        assert_eq!(found(&steps, SectionKind::NotPreemptible), []);
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
 use crate::masks::{Mask, Masking, Masks};
-use crate::names::{CodeKind, Func, KERNEL, Names};
+use crate::names::{ASKS, CodeKind, Func, KERNEL, Names};
 use crate::preemptibility::Preemptibility;
 
 /// The maximum number of blocks of open sections in the log. Beyond it, the times of each function
@@ -322,7 +322,7 @@ impl<'a> SectionTracer<'a> {
             turn,
             ticks: matches!(text, "tick_nohz_handler" | "tick_sched_timer"),
             is_timers: first && text == self.library.names.code().timer,
-            asks: first && text == "__cond_resched",
+            asks: first && ASKS.contains(&text),
             pins: one_of(text, ["migrate_enable", "migrate_disable"]),
             class: one_of(text, ["set_next_entity", "set_next_task_rt"])
                 .or_else(|| {
@@ -604,7 +604,7 @@ impl<'a> SectionTracer<'a> {
         self.softirq(func, first, kind);
         if self.preemption == Preemptibility::Asked
             && first
-            && self.library.names.text(func) == "__cond_resched"
+            && ASKS.contains(&self.library.names.text(func))
         {
             self.close(SectionKind::NotPreemptible, func);
             self.open(SectionKind::NotPreemptible, None);
