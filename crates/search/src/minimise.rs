@@ -6,7 +6,7 @@ use punctual_scope::error::ScopeError;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::Entry;
-use crate::{Place, Stretch};
+use crate::{Place, Seen, Stretch};
 
 /// The percentage of its stretch that a shorter program must still have.
 const STILL: i64 = 90;
@@ -200,31 +200,25 @@ pub fn minimise(
     let mut shrinking = Shrinking {
         grammar,
         place,
-        cause: &entry.stretch,
-        least: 0,
-        program,
+        least: entry.stretch.ns / 2,
+        program: Program::default(),
+        stretch: entry.stretch.clone(),
     };
-    let alone = shrinking.lengths(&[shrinking.program.clone()])?[0];
-    if alone < entry.stretch.ns / 2 {
+    if !shrinking.takes(program)? {
         return Ok(Minimised::Gone);
     }
-    shrinking.least = alone * STILL / 100;
+    shrinking.least = shrinking.stretch.ns * STILL / 100;
     while shrinking.shrink(Shrinking::fewer_calls)? {}
     while shrinking.shrink(Shrinking::smallest_numbers)? {}
     while shrinking.shrink(Shrinking::smaller_numbers)? {}
-    let text = shrinking.program.to_string();
-    let seen = place.run(std::slice::from_ref(&text))?;
-    let Some(stretch) = seen.first().and_then(|seen| seen.of(&entry.stretch)) else {
-        return Ok(Minimised::Gone);
-    };
     if shrinking.program.calls.is_empty() {
-        return Ok(Minimised::WithoutCalls(stretch.clone()));
+        return Ok(Minimised::WithoutCalls(shrinking.stretch));
     }
     Ok(Minimised::Find(Box::new(Find {
-        stretch: stretch.clone(),
-        found: (entry.program.clone(), entry.stretch.ns),
         growth: shrinking.growth()?,
-        program: text,
+        stretch: shrinking.stretch,
+        found: (entry.program.clone(), entry.stretch.ns),
+        program: shrinking.program.to_string(),
         confirmed: None,
     })))
 }
@@ -232,10 +226,11 @@ pub fn minimise(
 struct Shrinking<'a> {
     grammar: &'a Grammar,
     place: &'a dyn Place,
-    cause: &'a Stretch,
     /// The minimum length of its stretch, in nanoseconds.
     least: i64,
     program: Program,
+    /// Its stretch in a guest of its own.
+    stretch: Stretch,
 }
 
 impl Shrinking<'_> {
@@ -243,20 +238,33 @@ impl Shrinking<'_> {
     fn lengths(&self, programs: &[Program]) -> Result<Vec<i64>, ScopeError> {
         let texts: Vec<String> = programs.iter().map(ToString::to_string).collect();
         let seen = self.place.run(&texts)?;
-        let length = |seen: &crate::Seen| seen.of(self.cause).map_or(0, |found| found.ns);
+        let length = |seen: &Seen| seen.of(&self.stretch).map_or(0, |found| found.ns);
         Ok(seen.iter().map(length).collect())
+    }
+
+    /// Goes on with a program if its stretch is long enough in a guest of its own. Returns true if
+    /// so. In a guest with others, what those have left behind may be seen.
+    fn takes(&mut self, program: Program) -> Result<bool, ScopeError> {
+        let seen = self.place.run(&[program.to_string()])?;
+        let alone = seen.first().and_then(|seen| seen.of(&self.stretch));
+        let Some(stretch) = alone.filter(|alone| alone.ns >= self.least).cloned() else {
+            return Ok(false);
+        };
+        (self.program, self.stretch) = (program, stretch);
+        Ok(true)
     }
 
     /// Tries all edits, each by itself, then as many as possible together. Returns true if any was
     /// of use.
     fn shrink(&mut self, edits: fn(&Self) -> Vec<Edit>) -> Result<bool, ScopeError> {
         let edits = edits(self);
+        let (whole, grammar) = (self.program.clone(), self.grammar);
         let edited = |some: &[Edit]| {
-            let mut program = self.program.clone();
+            let mut program = whole.clone();
             // From behind, so that those before are where they were.
             some.iter()
                 .rev()
-                .for_each(|edit| edit.apply(&mut program, self.grammar));
+                .for_each(|edit| edit.apply(&mut program, grammar));
             program
         };
         let each: Vec<Program> = edits.chunks(1).map(edited).collect();
@@ -275,11 +283,23 @@ impl Shrinking<'_> {
         let lengths = self.lengths(&together)?;
         let longest = lengths.iter().rposition(|length| *length >= self.least);
         // The first one alone was of use before, but in another guest.
-        match longest {
-            Some(number) => self.program = together[number].clone(),
-            None => return Ok(false),
+        let Some(number) = longest else {
+            return Ok(false);
+        };
+        if self.takes(together[number].clone())? {
+            return Ok(true);
         }
-        Ok(true)
+        // Others in its guest had helped it: one edit more at a time, each in a guest of its own.
+        let (mut kept, mut is_any) = (Vec::new(), false);
+        for edit in of_use {
+            kept.push(edit);
+            if self.takes(edited(&kept))? {
+                is_any = true;
+            } else {
+                kept.pop();
+            }
+        }
+        Ok(is_any)
     }
 
     fn fewer_calls(&self) -> Vec<Edit> {
@@ -468,6 +488,53 @@ mod tests {
         // A limit is met above.
         let limited = [(256, 500), (512, 1_000), (1_024, 1_000)];
         assert_eq!(order(&limited), Order::Linear);
+    }
+
+    /// A kernel that is slow to write into a pipe, once there has been a pipe in its guest.
+    struct Leftovers;
+
+    impl Place for Leftovers {
+        fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError> {
+            let grammar = Grammar::default();
+            let mut is_made = false;
+            let see = |text: &String| {
+                let program = grammar.program(text).unwrap();
+                let first = |name: &str| program.calls.iter().find(|call| call.name == name);
+                is_made |= first("pipe").is_some();
+                let written = first("write-pipe").filter(|_| is_made);
+                let size = written.and_then(|call| call.size).unwrap_or(0);
+                Seen::Ran {
+                    stretches: vec![slow(size as i64)],
+                    told: String::new(),
+                }
+            };
+            Ok(candidates.iter().map(see).collect())
+        }
+    }
+
+    fn slow(ns: i64) -> Stretch {
+        Stretch {
+            what: "preemption off".into(),
+            function: "pipe_write".into(),
+            most: "pipe_write".into(),
+            ns,
+        }
+    }
+
+    #[test]
+    fn what_only_others_in_its_guest_have_left_behind_is_not_made_shorter() {
+        let entry = Entry {
+            stretch: slow(4_096),
+            program: "sleep 1024; pipe; write-pipe 4096".into(),
+            candidate: 0,
+            is_scaled: false,
+        };
+        let made = minimise(&Grammar::default(), &Leftovers, &entry).unwrap();
+        let Minimised::Find(find) = made else {
+            panic!("{made:?}");
+        };
+        assert_eq!(find.program, "pipe; write-pipe 4096");
+        assert_eq!(find.stretch.ns, 4_096);
     }
 
     #[test]
