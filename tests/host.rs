@@ -199,13 +199,13 @@ fn claims_are_held_against_this_machine_as_it_is_booted() {
 }
 
 /// A pair of interfaces, made as the page of `packet` describes, but with names of its own.
-struct Pair;
+pub(crate) struct Pair;
 
 impl Pair {
-    const SPACE: &str = "pu-test";
-    const ENDS: [&str; 2] = ["pu-test0", "pu-test1"];
+    pub(crate) const SPACE: &str = "pu-test";
+    pub(crate) const ENDS: [&str; 2] = ["pu-test0", "pu-test1"];
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let ([near, far], space) = (Self::ENDS, Self::SPACE);
         let commands = [
             format!("netns add {space}"),

@@ -5,7 +5,7 @@
 //! asserts any duration.
 
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,24 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use punctual_tests::{
-    Ended, Scratch, assert_has, descendants, is_alive, number, runs, until, until_samples_are_kept,
+    Ended, Scratch, assert_ends, assert_has, descendants, finding, is_alive, number, runs, until,
+    until_samples_are_kept,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::host::Pair;
+
 const SSHD: &str = "/usr/sbin/sshd";
+
+/// The address of this machine.
+const LOOPBACK: &str = "127.0.0.1";
 
 /// A board: an sshd, its keys, and the directory of the target.
 struct Board {
     _alone: MutexGuard<'static, ()>,
     scratch: Scratch,
+    address: String,
     port: u16,
     sshd: Child,
 }
@@ -49,6 +56,11 @@ fn key(path: &Path) {
 impl Board {
     /// Makes this machine a board. `None` if that is not possible; the test is then skipped.
     fn new(sshd_config: &str) -> Option<Self> {
+        Self::at(LOOPBACK, &[], sshd_config)
+    }
+
+    /// The same at another address, the server started by these words.
+    fn at(address: &str, before: &[&str], sshd_config: &str) -> Option<Self> {
         let programs = ["ssh", "ssh-keygen"]
             .into_iter()
             .all(punctual_skip::program);
@@ -72,7 +84,7 @@ impl Board {
         let port = free.unwrap().port();
         let path = |name: &str| scratch.path(name).to_string_lossy().into_owned();
         let config = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\n\
+            "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\n\
              PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n\
              {sshd_config}\n",
@@ -81,8 +93,9 @@ impl Board {
         );
         let config = scratch.file("sshd_config", config);
         let log = File::create(scratch.path("sshd.log")).unwrap();
-        let sshd = Command::new(SSHD)
-            .args(["-D", "-e", "-f", &config])
+        let words = [before, &[SSHD, "-D", "-e", "-f", &config]].concat();
+        let sshd = Command::new(words[0])
+            .args(&words[1..])
             .stdin(Stdio::null())
             .stderr(log)
             .spawn()
@@ -90,11 +103,12 @@ impl Board {
         let mut board = Self {
             _alone: alone,
             scratch,
+            address: address.to_owned(),
             port,
             sshd,
         };
         board.write_ssh_config("own_key");
-        let is_up = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+        let is_up = || TcpStream::connect((address, port)).is_ok();
         until("sshd listens", || {
             is_up() || board.sshd.try_wait().unwrap().is_some()
         });
@@ -110,12 +124,13 @@ impl Board {
     fn write_ssh_config(&self, key: &str) {
         let path = |name: &str| self.scratch.path(name).to_string_lossy().into_owned();
         let host_key = fs::read_to_string(self.scratch.path("host_key.pub")).unwrap();
-        let known = format!("[127.0.0.1]:{} {host_key}", self.port);
+        let known = format!("[{}]:{} {host_key}", self.address, self.port);
         let known = self.scratch.file("known_hosts", known);
         let config = format!(
-            "Host board\nHostName 127.0.0.1\nPort {}\nUser root\nIdentityFile {}\n\
+            "Host board\nHostName {}\nPort {}\nUser root\nIdentityFile {}\n\
              IdentitiesOnly yes\nUserKnownHostsFile {known}\nGlobalKnownHostsFile none\n\
              StrictHostKeyChecking yes\nLogLevel ERROR\n",
+            self.address,
             self.port,
             path(key)
         );
@@ -156,6 +171,51 @@ impl Board {
 
     fn stderr(&self) -> String {
         fs::read_to_string(self.scratch.path("stderr")).unwrap_or_default()
+    }
+
+    /// The board as a peer.
+    fn peer(&self, address: &str) -> String {
+        format!("{}:{address}", self.bench())
+    }
+
+    /// `punctual run` of this many datagrams, which go from this machine to a peer and back.
+    fn datagrams(&self, samples: u64, peer: &str, more: &[&str]) -> Command {
+        let samples = format!("samples={samples}");
+        let probe = ["run", "--probe", "packet", "-p", "kind=udp", "-p", &samples];
+        let place = ["--bench", "host", "--peer", peer];
+        self.command(&self.scratch, &[&probe[..], &place, more].concat())
+    }
+
+    /// Begins to measure datagrams for minutes. Returns the process, and its target as soon as
+    /// there is one.
+    fn begin_datagrams(&self) -> (Child, u32) {
+        let mut command = self.datagrams(300_000, &self.peer(LOOPBACK), &["--quiet"]);
+        let stderr = File::create(self.scratch.path("stderr")).unwrap();
+        command.stdout(Stdio::null()).stderr(stderr);
+        let mut child = command.process_group(0).spawn().unwrap();
+        let mut target = None;
+        until("there is a target, or an end", || {
+            let mut below = descendants(child.id()).into_iter();
+            target = below.find_map(|(pid, name)| (name == "punctual-wire").then_some(pid));
+            target.is_some() || child.try_wait().unwrap().is_some()
+        });
+        assert!(self.echoes() > 0, "{}", self.stderr());
+        let target = target.unwrap_or_else(|| panic!("{}", self.stderr()));
+        (child, target)
+    }
+
+    /// The number of processes of the program there: the echo, shells that wait for it, and
+    /// clients.
+    fn echoes(&self) -> usize {
+        let program = format!("{}/target-", self.directory().display());
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let lines = all.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+        lines.filter(|line| line.contains(&program)).count()
+    }
+
+    fn until_no_echo_is_left(&self) {
+        until("no echo is left", || self.echoes() == 0);
     }
 
     /// All runs in the store, by their numbers.
@@ -643,4 +703,140 @@ fn without_a_directory_the_target_is_in_the_users_cache() {
     let ended = Ended::of(&mut board.command(&board.scratch, &arguments));
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     assert_eq!(fs::read_dir(cache.join("punctual")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_peer_answers_while_it_is_needed() {
+    let Some(board) = Board::new("") else { return };
+    let peer = board.peer(LOOPBACK);
+    let page = board.scratch.path("page.html").display().to_string();
+    let mut command = board.datagrams(20, &peer, &["--json", "--report", &page]);
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.status, Some(0), "{}\n{}", ended.stderr, board.log());
+    board.until_no_echo_is_left();
+    let run = &runs(&ended.stdout)[0];
+    assert_has(run["plan"].as_str().unwrap(), &["peer = \"127.0.0.1\""]);
+    let recording = &run["recordings"][0];
+    assert_eq!(recording["settings"]["to"], LOOPBACK);
+    assert_eq!(finding(recording, "received"), 30, "{recording}");
+    // The command that repeats it has it answer again.
+    assert_has(
+        &fs::read_to_string(page).unwrap(),
+        &["--peer ", "ssh:board:"],
+    );
+    let mut again = board.datagrams(20, &peer, &["--quiet", "--resume"]);
+    let ended = Ended::of(&mut again);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_eq!(board.runs().len(), 1, "it is the same plan");
+    board.until_no_echo_is_left();
+    board.assert_clean();
+}
+
+#[test]
+fn an_echo_ends_with_whatever_ends_the_measurement() {
+    let Some(board) = Board::new("") else { return };
+    let (mut child, _) = board.begin_datagrams();
+    send(child.id(), Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{}", board.stderr());
+    board.until_no_echo_is_left();
+    // Without its peer, it does not go on.
+    let (mut child, _) = board.begin_datagrams();
+    assert!(board.cut() > 0);
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{}", board.stderr());
+    assert_has(&board.stderr(), &["nobody answers frames there any more"]);
+    board.until_no_echo_is_left();
+    let (mut child, target) = board.begin_datagrams();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    board.until_no_echo_is_left();
+    until("the target has ended, too", || !is_alive(target));
+    let runs = board.runs();
+    let states: Vec<&Value> = runs.iter().map(|run| &run["state"]).collect();
+    assert_eq!(states, ["interrupted", "failed", "interrupted"]);
+}
+
+#[test]
+fn why_a_peer_does_not_answer_is_told() {
+    let Some(board) = Board::new("") else { return };
+    let refused = |peer: &str, wire: Option<&str>, parts: &[&str]| {
+        let mut command = board.datagrams(20, peer, &["--quiet"]);
+        command.envs(wire.map(|wire| ("PUNCTUAL_WIRE", wire)));
+        let ended = Ended::of(&mut command);
+        assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+        assert_has(&ended.stderr, parts);
+    };
+    let peer = board.peer(LOOPBACK);
+    let missing = "expected the target for it as /no/such/wire";
+    refused(&peer, Some("/no/such/wire"), &[missing, "./build"]);
+    let used = UdpSocket::bind(("0.0.0.0", 20_998)).unwrap();
+    refused(
+        &peer,
+        None,
+        &["UDP port 20998", "another echo answers there"],
+    );
+    drop(used);
+    for host in ["board", "no-such.invalid"] {
+        let remedy = format!("`--peer ssh:{host}:192.168.7.2`");
+        let expected = "expected the IPv4 address of another machine";
+        refused(&format!("ssh:{host}"), None, &[expected, &remedy]);
+    }
+    board.write_ssh_config("other_key");
+    refused(&peer, None, &["board is not reached", "Permission denied"]);
+    assert!(board.runs().is_empty(), "nothing was begun");
+    board.until_no_echo_is_left();
+}
+
+#[test]
+fn a_peer_is_for_frames_of_real_machines() {
+    let scratch = Scratch::new();
+    let peer = |probe: &[&str], peer: &str, part: &str| {
+        let words = [&["run"][..], probe, &["--peer", peer]].concat();
+        assert_ends(&scratch.run(&words), 2, &[part]);
+    };
+    let named = "ssh:board:192.0.2.7";
+    peer(&["demo"], "board", "expected ssh:[USER@]HOST");
+    peer(&["demo"], "192.0.2.7", "`-p peer=192.0.2.7`");
+    let packet = ["--probe", "packet"];
+    peer(&packet, named, "--peer is for real machines");
+    let timer = ["--probe", "timer", "--bench", "host"];
+    peer(&timer, named, "expected a step with the probe packet");
+    let one_way = ["--bench", "host", "-p", "way=one-way"];
+    peer(
+        &[&packet[..], &one_way].concat(),
+        named,
+        "peer needs way = \"round-trip\"",
+    );
+}
+
+#[test]
+fn a_peer_is_found_by_its_name() {
+    if !punctual_skip::host() || !punctual_skip::program("ip") {
+        return;
+    }
+    let _pair = Pair::new();
+    let within = ["ip", "netns", "exec", Pair::SPACE];
+    let Some(board) = Board::at("198.18.77.2", &within, "") else {
+        return;
+    };
+    let kinds = ["udp", "tcp", "raw"];
+    let steps = kinds.map(|kind| {
+        format!(
+            "[[step]]\nprobe = \"packet\"\nsamples = 20\nkind = \"{kind}\"\nfrom = \"{}\"\n",
+            Pair::ENDS[0]
+        )
+    });
+    let suite = board.scratch.suite("peer", &[], &steps.concat());
+    let peer = board.bench();
+    let place = ["--bench", "host", "--peer", &peer, "--json", "--quiet"];
+    let words = [&["run", &suite][..], &place].concat();
+    let ended = Ended::of(&mut board.command(&board.scratch, &words));
+    assert_eq!(ended.status, Some(0), "{}\n{}", ended.stderr, board.log());
+    let run = &runs(&ended.stdout)[0];
+    let recordings = run["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), kinds.len(), "{}", run["unsupported"]);
+    for recording in recordings {
+        assert_eq!(recording["settings"]["to"], "198.18.77.2");
+        assert_eq!(finding(recording, "received"), 30, "{recording}");
+    }
+    board.until_no_echo_is_left();
 }

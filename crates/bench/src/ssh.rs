@@ -11,6 +11,7 @@ mod client;
 mod job;
 mod link;
 mod modules;
+mod peer;
 mod route;
 mod shell;
 
@@ -41,6 +42,7 @@ use modules::Modules;
 
 pub(crate) use client::{End, output};
 pub use modules::Absence;
+pub use peer::{AnsweredSystem, Peer};
 pub(crate) use route::{Fault, named};
 pub use route::{Route, VARIABLE};
 pub(crate) use shell::last_line;
@@ -199,6 +201,36 @@ pub enum Error {
         "the board does not have this run any more: somebody else has fetched or removed it, or the board has lost its power"
     )]
     Gone,
+    /// The address of a peer is not known.
+    #[error(
+        "{peer}: expected the IPv4 address of another machine, found none ({said}): name it behind the host (`--peer {peer}:192.168.7.2`)"
+    )]
+    NoAddress {
+        /// The peer, as `--peer` names it.
+        peer: String,
+        /// The reason.
+        said: String,
+    },
+    /// The echo does not begin on a peer.
+    #[error(
+        "{host}: expected `punctual-wire echo` to answer there, found that it ends: {said}{remedy}"
+    )]
+    NoEcho {
+        /// The peer.
+        host: String,
+        /// The last words of the program, or of the peer's shell.
+        said: String,
+        /// The remedy; empty if none is known.
+        remedy: &'static str,
+    },
+    /// The echo on a peer has ended while a subject was measured.
+    #[error("{host}: nobody answers frames there any more ({said}): measure again")]
+    EchoEnded {
+        /// The peer.
+        host: String,
+        /// The reason.
+        said: String,
+    },
 }
 
 impl Error {

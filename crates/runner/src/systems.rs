@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use punctual_bench::host::HostSystem;
-use punctual_bench::ssh::{Absence, Board, SshSystem};
+use punctual_bench::ssh::{Absence, AnsweredSystem, Board, Peer, SshSystem};
 use punctual_bench::system::SystemUnderTest;
 use punctual_bench::virtual_bench::{Machine, Start, TURN, VirtualBench, VirtualSystem, cmdline};
 use punctual_kernels::busybox;
@@ -462,6 +462,21 @@ pub fn board(system: SshSystem, absent: BTreeMap<String, String>) -> PreparedSys
         system: Box::new(system),
         absent,
     }
+}
+
+/// A system with a peer that answers its frames as long as the system exists.
+pub fn answered(
+    prepared: PreparedSystem,
+    peer: &Peer,
+    cancel: &AtomicBool,
+) -> Result<PreparedSystem, Error> {
+    let PreparedSystem { system, absent } = prepared;
+    let wire = |processor| Companion::Wire(processor).find();
+    let system = AnsweredSystem::begin(system, peer, wire, cancel)?;
+    Ok(PreparedSystem {
+        system: Box::new(system),
+        absent,
+    })
 }
 
 /// Puts a disk's modules where the target looks for them, each beside its parameters.

@@ -5,6 +5,7 @@ mod bench;
 mod checks;
 mod labgrid_args;
 pub mod number_args;
+mod peer;
 mod plans;
 mod prepared;
 mod until_decided;
@@ -17,6 +18,7 @@ use std::thread;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, value_parser};
+use punctual_bench::ssh::Peer;
 use punctual_model::capture::Tracing;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Plan, Run};
@@ -53,6 +55,11 @@ pub struct MeasureArgs {
     bench: Bench,
     #[command(flatten)]
     labgrid: LabgridArgs,
+    /// On a real machine: the other end of the probe `packet`, which `ssh` reaches as root,
+    /// `ssh:[USER@]HOST[:DIRECTORY][:ADDRESS]`. `punctual-wire` answers there as long as this
+    /// command measures. Frames go to ADDRESS, else to the IPv4 address of HOST
+    #[arg(long, value_name = "PEER", value_parser = Peer::from_str)]
+    peer: Option<Peer>,
     /// Measure this kernel instead of the suite's subjects (may be repeated)
     #[arg(long, value_name = "ID", conflicts_with = "subject")]
     kernel: Vec<String>,
@@ -150,6 +157,7 @@ impl MeasureArgs {
         Self {
             bench: Bench::Virtual,
             labgrid: LabgridArgs::default(),
+            peer: None,
             kernel,
             kernel_version: None,
             boot,
@@ -193,6 +201,8 @@ impl MeasureArgs {
     pub fn take_plan_of(&mut self, run: &Run, plan: &Plan) {
         self.past = self.past.or(plan.past);
         self.asked_before.clone_from(&run.request.options);
+        // Where frames go is said anew, as the bench is.
+        prepared::remove(&mut self.asked_before, "--peer");
     }
 
     /// Measures on a guest like this one, except where an option says otherwise.
@@ -262,7 +272,7 @@ impl MeasureArgs {
     pub fn suite(&self, what: &WhatArgs) -> Result<Suite> {
         match self.bench {
             Bench::Virtual => what.suite_on_guest(),
-            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => what.suite_on_host(),
+            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => self.to_peer(what.suite_on_host()?),
         }
     }
 
@@ -270,7 +280,7 @@ impl MeasureArgs {
     pub fn placed(&self, what: &WhatArgs, suite: Suite) -> Result<Suite> {
         match self.bench {
             Bench::Virtual => what.on_guest(suite),
-            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => what.on_host(suite),
+            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => self.to_peer(what.on_host(suite)?),
         }
     }
 
@@ -280,6 +290,7 @@ impl MeasureArgs {
         let is_scaled = !self.scale.words().is_empty();
         let all = [
             ("--bench", !matches!(self.bench, Bench::Virtual)),
+            ("--peer", self.peer.is_some()),
             ("--kernel", !self.kernel.is_empty()),
             ("--kernel-version", self.kernel_version.is_some()),
             ("--boot", !self.boot.is_empty()),

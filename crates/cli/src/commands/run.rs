@@ -32,6 +32,7 @@ Examples:
   punctual run demo --bench ssh:root@board
   punctual run --probe timer --duration 12h --bench ssh:board:/data --resume
   punctual run --probe irq --bench ssh:root@board --build-modules
+  punctual run --probe packet -p kind=udp --bench host --peer ssh:root@board
   punctual run demo --bench labgrid:rack1 --power-cycle
   sudo punctual run demo --bench host --stop-above 200us
 

@@ -21,6 +21,11 @@ impl MeasureArgs {
             return Err(UsageError(wrong).into());
         }
         match self.bench {
+            Bench::Virtual if self.peer.is_some() => {
+                let none = "--peer is for real machines (--bench host, or a board): a guest has \
+                            both ends of its wire";
+                return Err(UsageError(none.into()).into());
+            }
             Bench::Virtual if self.allow_idle_states => {
                 let none =
                     "--allow-idle-states is for real machines: a virtual CPU has no deep ones";

@@ -15,6 +15,7 @@ use punctual_runner::{Job, Observer, Results, Runner};
 use punctual_store::Store;
 
 use super::bench::{Bench, this_machine};
+use super::peer::answered;
 use super::plans::Plans;
 use super::what::WhatArgs;
 use super::{MeasureArgs, PATIENCE};
@@ -159,6 +160,10 @@ impl MeasureArgs {
                 (vec![subject], vec![system])
             }
         };
+        let systems = match &self.peer {
+            Some(peer) => answered(systems, peer)?,
+            None => systems,
+        };
         if let Some(tracing) = self.tracing {
             for subject in &mut subjects {
                 subject.name = traced_name(&subject.name, tracing);
@@ -225,20 +230,11 @@ impl MeasureArgs {
         if let Some(tracing) = self.tracing {
             options.extend(TraceArgs::words(tracing));
         }
-        let guest = self.guest.as_ref();
-        let memory = guest.map(|guest| guest.memory_mib);
-        let memory = self
-            .memory
-            .or(memory.filter(|mib| *mib != suite.memory_mib));
-        if let Some(mib) = memory {
-            put(&mut options, "--memory", mib);
-        }
-        let turn = guest.and_then(|guest| guest.turn_us);
-        let is_usual = |turn: &u32| u64::from(*turn) * 1_000 == TURN.0.unsigned_abs();
-        if let Some(turn) = self.turn_us.or(turn.filter(|turn| !is_usual(turn))) {
-            put(&mut options, "--turn-us", turn);
-        }
+        self.put_guest(&mut options, suite);
         options.extend(self.labgrid.words()?);
+        if let Some(peer) = &self.peer {
+            options.extend([word("--peer"), peer.to_string()]);
+        }
         if self.patience != PATIENCE {
             options.extend([word("--patience"), self.patience.to_string()]);
         }
@@ -249,12 +245,34 @@ impl MeasureArgs {
             options,
         })
     }
+
+    /// Sets the options of the guest where it is not the usual one of the suite.
+    fn put_guest(&self, options: &mut Vec<String>, suite: &Suite) {
+        let guest = self.guest.as_ref();
+        let memory = guest.map(|guest| guest.memory_mib);
+        let memory = self
+            .memory
+            .or(memory.filter(|mib| *mib != suite.memory_mib));
+        if let Some(mib) = memory {
+            put(options, "--memory", mib);
+        }
+        let turn = guest.and_then(|guest| guest.turn_us);
+        let is_usual = |turn: &u32| u64::from(*turn) * 1_000 == TURN.0.unsigned_abs();
+        if let Some(turn) = self.turn_us.or(turn.filter(|turn| !is_usual(turn))) {
+            put(options, "--turn-us", turn);
+        }
+    }
 }
 
 /// Sets an option, and removes its earlier value.
 fn put(options: &mut Vec<String>, option: &str, value: u32) {
+    remove(options, option);
+    options.extend([option.to_owned(), value.to_string()]);
+}
+
+/// Removes an option with its value.
+pub(super) fn remove(options: &mut Vec<String>, option: &str) {
     if let Some(at) = options.iter().position(|word| word == option) {
         options.drain(at..(at + 2).min(options.len()));
     }
-    options.extend([option.to_owned(), value.to_string()]);
 }

@@ -42,7 +42,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "DIR|TAR", requires = "program")]
     root: Option<String>,
     /// Set a parameter of the probes named by --probe, or of --program: samples=500,
-    /// `interval_us=1000`, priority=90; docs/method/probes has all of them
+    /// `interval_us=1000`, priority=90; `punctual list probes NAME` has those of a probe
     #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "measured", value_parser = parse_param)]
     params: Vec<(String, Value)>,
     /// How many CPUs a guest has, 1 to 8; with --bench host, on which is measured: 1, 0-3 or

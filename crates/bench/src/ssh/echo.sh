@@ -1,0 +1,37 @@
+# Runs a program as long as somebody holds this connection: for any POSIX shell.
+# Arguments: the silence, in seconds, after which the other side is lost; the program, and its own.
+# Each line from the other side is answered. The program ends with the connection, and after that
+# silence: a connection may be lost without a sign of it here.
+patience=$1
+shift
+exec 3<&0 </dev/null
+"$@" 2>&1 3<&- &
+program=$!
+(
+    # A line has come: the silence begins anew.
+    trap : USR1
+    trap 'kill $nap; exit' TERM
+    while :; do
+        sleep "$patience" &
+        nap=$!
+        wait $nap && break
+        kill $nap
+    done
+    kill $program
+) >/dev/null 2>&1 3<&- &
+guard=$!
+(
+    # An answer that nobody takes any more must not end this.
+    trap '' PIPE
+    while read -r line; do
+        kill -USR1 $guard
+        echo alive
+    done
+    kill $program
+) <&3 2>/dev/null &
+reader=$!
+exec 3<&-
+wait $program
+status=$?
+kill $guard $reader 2>/dev/null
+exit $status
