@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Machines that tell less or other things than usual: guests, containers, absurd files.
+
+use std::fs;
+
+use super::*;
+
+/// Only x86 has a flag for it.
+#[test]
+fn guests_of_other_architectures_are_known_by_their_firmware() {
+    let told = |path: &'static str, text: &'static str| {
+        let arm = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
+        of("virtualisation", &made(&[arm, (path, text)])).name()
+    };
+    let tree = "/sys/firmware/devicetree/base/compatible";
+    assert_eq!(told("/sys/class/dmi/id/sys_vendor", "Amazon EC2"), "wrong");
+    assert_eq!(told("/sys/class/dmi/id/sys_vendor", "Ampere"), "fine");
+    assert_eq!(told("/sys/class/dmi/id/product_name", "a1.metal"), "fine");
+    assert_eq!(told(tree, "linux,dummy-virt"), "wrong");
+    assert_eq!(told(tree, "raspberrypi,4-model-b"), "fine");
+    assert_eq!(
+        told("/proc/device-tree/compatible", "riscv-virtio"),
+        "wrong"
+    );
+    assert_eq!(told(VERSION, "Linux"), "unknown");
+}
+
+#[test]
+fn who_holds_the_latency_is_named() {
+    let edits = [
+        File("/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "0"),
+        File("/dev/cpu_dma_latency", "\0\0\0\0"),
+        File("/proc/700/comm", "tuned\n"),
+    ];
+    let tree = with(&edits).linked("/proc/700/fd/3", "/dev/cpu_dma_latency");
+    let Verdict::Fine(found) = of("cpu-dma-latency", &tree) else {
+        panic!("held at 0");
+    };
+    assert_eq!(
+        found.to_string(),
+        "cpu_dma_latency, held by tuned (700): 0 ns"
+    );
+}
+
+#[test]
+fn a_container_does_not_tell_what_runs_beside_it() {
+    let hidden = [Gone("/proc/2/comm")];
+    for id in ["fifo-99", "irqbalance"] {
+        assert_eq!(of(id, &with(&hidden)).name(), "unknown", "{id}");
+    }
+    let outer = [
+        File("/proc/self/cgroup", "0::/\n"),
+        File("/sys/fs/cgroup/cpu.max", "200000 100000"),
+    ];
+    assert_eq!(of("cfs-bandwidth", &with(&outer)).name(), "wrong");
+}
+
+#[test]
+fn a_group_of_version_2_has_no_time_for_real_time() {
+    let in_group = [Option("RT_GROUP_SCHED")];
+    assert_eq!(of("rt-group-sched", &with(&in_group)).name(), "wrong");
+    let outermost = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a/cpu.max")];
+    let tree = with(&outermost).edited(&[File("/sys/fs/cgroup/a/cgroup.procs", "")]);
+    assert_eq!(of("rt-group-sched", &tree).name(), "fine");
+    let off = [Option("RT_GROUP_SCHED"), Argument("rt_group_sched=0")];
+    assert_eq!(of("rt-group-sched", &with(&off)).name(), "fine");
+    let group = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a")];
+    assert_eq!(of("rt-group-sched", &with(&group)).name(), "unknown");
+}
+
+#[test]
+fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
+    let amd = [File(CPUINFO, "vendor_id : AuthenticAMD\nflags : tsc\n")];
+    assert_eq!(of("smi", &with(&amd)).name(), "unknown");
+    // Some come while the firmware boots.
+    let few = [File("/dev/cpu/0/msr", tree::msr!("\u{7}\0\0\0\0\0\0\0"))];
+    let found = of("smi", &with(&few));
+    assert!(matches!(&found, Verdict::Unknown(why) if why.to_string().starts_with("7 SMIs")));
+    let guest = [
+        File(CPUINFO, tree::cpuinfo!("hypervisor")),
+        Gone("/sys/devices/system/cpu/cpu0/cpuidle"),
+        File("/sys/devices/system/cpu/cpuidle/current_driver", "none"),
+    ];
+    for id in ["smi", "smt", "idle-states", "cpu-dma-latency"] {
+        assert_eq!(of(id, &with(&guest)).name(), "unknown", "{id}");
+        let own = if id == "smt" { "fine" } else { "moot" };
+        let expected = if id == "smi" { "fine" } else { own };
+        assert_eq!(of(id, &with(&guest[1..])).name(), expected, "{id}");
+    }
+}
+
+/// Whatever a file holds, there is some answer.
+#[test]
+fn absurd_files_do_no_harm() {
+    let tree = Tree::sound();
+    let directory = tree.make();
+    let absurd = [
+        "",
+        "\0",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "ffffffff,ffffffff,\u{ff}",
+        "8191-8191,0-8191",
+        "] [ ( ) : = , \n: \n] [",
+    ];
+    let write = |file: &String, text: &[u8]| {
+        fs::write(directory.path().join(file.trim_start_matches('/')), text).unwrap();
+    };
+    let examined = || {
+        let found = examine(&Machine::new(directory.path()), &|_| true);
+        assert_eq!(found.0.len(), all().count());
+    };
+    for file in tree.files() {
+        let own = fs::read(directory.path().join(file.trim_start_matches('/'))).unwrap();
+        write(file, absurd[2].as_bytes());
+        examined();
+        write(file, &own);
+    }
+    for text in absurd {
+        tree.files().for_each(|file| write(file, text.as_bytes()));
+        examined();
+    }
+}
+
+#[test]
+fn weight_decides() {
+    let health = |edits: &[Edit]| examine(&with(edits).machine(), &|_| true).health();
+    assert_eq!(
+        health(&[File("/proc/sys/vm/stat_interval", "1")]),
+        Health::Fit
+    );
+    assert_eq!(health(&[Gone("/dev/cpu/0/msr")]), Health::Undecided);
+    assert_eq!(health(&[Gone("/dev/cpu/0/msr"), STOCK]), Health::Unfit);
+}
