@@ -53,9 +53,14 @@ pub enum Found {
 ///
 /// Both ends are tried first, then each time the middle one of those between the last fit and the
 /// first unfit candidate; none twice.
+///
+/// It divides the level of a limit among its verdicts, so that all of them together are wrong no
+/// more often than the limit allows, however many candidates are skipped.
 #[derive(Clone, Debug)]
 pub struct Bisection {
     known: Vec<Option<Known>>,
+    /// The part of the level that no verdict has had.
+    left: f64,
 }
 
 impl Bisection {
@@ -67,6 +72,7 @@ impl Bisection {
         assert!(candidates >= 2, "a good one and a bad one");
         Self {
             known: vec![None; candidates],
+            left: 1.0,
         }
     }
 
@@ -84,14 +90,40 @@ impl Bisection {
             (None, _) => Some(0),
             (Some(Known::Fit), None) => Some(last),
             (Some(Known::Fit), Some(Known::Unfit)) => {
-                let (fit, unfit) = self.ends();
-                let open: Vec<usize> = (fit + 1..unfit)
-                    .filter(|at| self.known[*at].is_none())
-                    .collect();
+                let open = self.open();
                 open.get(open.len().saturating_sub(1) / 2).copied()
             }
             _ => None,
         }
+    }
+
+    /// The candidates to try between the last fit and the first unfit one, as far as these are
+    /// known.
+    fn open(&self) -> Vec<usize> {
+        let (fit, unfit) = self.ends();
+        let between = fit + 1..unfit.min(self.known.len() - 1);
+        between.filter(|at| self.known[*at].is_none()).collect()
+    }
+
+    /// The share of the level that the verdict on the next candidate has.
+    ///
+    /// The rest of the level is divided among the verdicts that will come if none is skipped. As
+    /// long as a skipped candidate can cause a further one, that one has a part, too. Whatever is
+    /// skipped, all shares together are 1 at most.
+    pub fn share(&self) -> f64 {
+        let last = self.known.len() - 1;
+        let ends = [0, last].into_iter();
+        let ends = ends.filter(|at| self.known[*at].is_none()).count();
+        let open = self.open().len();
+        let due = ends + Self::steps_most(open + 2);
+        let further = usize::from(ends + open > due);
+        self.left / (due + further).max(1) as f64
+    }
+
+    /// Takes this share from the level: a candidate was judged with it, even if that left it
+    /// undecided. One that was not judged takes nothing.
+    pub fn spend(&mut self, share: f64) {
+        self.left = (self.left - share).max(0.0);
     }
 
     /// Records the verdict on a candidate.
@@ -144,6 +176,19 @@ mod tests {
         (found, tried.len().saturating_sub(2))
     }
 
+    /// The shares of the level that the verdicts of such a bisection have.
+    fn shares(answer: &[Known]) -> Vec<f64> {
+        let mut bisection = Bisection::new(answer.len());
+        let mut shares = Vec::new();
+        while let Some(at) = bisection.next() {
+            let share = bisection.share();
+            bisection.spend(share);
+            bisection.tell(at, answer[at]);
+            shares.push(share);
+        }
+        shares
+    }
+
     fn changes(candidates: usize, unfit: usize) -> Vec<Known> {
         let known = |at| if at < unfit { Known::Fit } else { Known::Unfit };
         (0..candidates).map(known).collect()
@@ -165,6 +210,40 @@ mod tests {
             [2, 3, 4, 5, 17, 18].map(Bisection::steps_most),
             [0, 1, 2, 2, 4, 5]
         );
+    }
+
+    #[test]
+    fn all_verdicts_together_have_the_level_once_whatever_is_skipped() {
+        let all_of = |shares: &[f64]| shares.iter().sum::<f64>();
+        for candidates in 2..=40 {
+            let due = Bisection::steps_most(candidates) + 2;
+            for unfit in 1..candidates {
+                let mut answer = changes(candidates, unfit);
+                let shares = shares(&answer);
+                assert!(all_of(&shares) < 1.0 + 1e-9, "{shares:?}");
+                // One part at most is kept for further verdicts.
+                let least = 1.0 / (due + 1) as f64 - 1e-9;
+                assert!(shares.iter().all(|share| *share > least), "{shares:?}");
+                // Every second one, then all between the ends.
+                for step in [2, 1] {
+                    for at in (1..candidates - 1).step_by(step) {
+                        answer[at] = Known::Skipped;
+                    }
+                    let shares = self::shares(&answer);
+                    assert!(all_of(&shares) < 1.0 + 1e-9, "{shares:?}");
+                    assert!(shares.iter().all(|share| *share > 0.0), "{shares:?}");
+                }
+            }
+        }
+        // Where none can come further, nothing is kept.
+        assert_eq!(shares(&changes(2, 1)), [0.5; 2]);
+        assert_eq!(shares(&changes(4, 2)), [0.25; 4]);
+        // Eleven verdicts, where six would have done.
+        let all = [&[Known::Fit][..], &[Known::Skipped; 9], &[Known::Unfit]].concat();
+        let shares = shares(&all);
+        assert_eq!(shares.len(), 11);
+        assert!((shares[0] - 1.0 / 7.0).abs() < 1e-12, "{shares:?}");
+        assert!((all_of(&shares) - 1.0).abs() < 1e-9, "{shares:?}");
     }
 
     #[test]

@@ -96,8 +96,6 @@ struct Terms {
     suite: Suite,
     limits: Vec<Limit>,
     baselines: Baselines,
-    /// The share of each limit's level that one kernel has.
-    share: f64,
 }
 
 impl Bisect {
@@ -122,15 +120,11 @@ impl Bisect {
         }
         let suite = self.measure.suite(&what)?;
         let (candidates, is_backwards) = self.candidates()?;
-        // Both ends, and what is between: all verdicts together are wrong no more often than
-        // a limit allows.
-        let verdicts = Bisection::steps_most(candidates.len()) + 2;
         let terms = Terms {
             what,
             suite,
             limits,
             baselines,
-            share: 1.0 / verdicts as f64,
         };
         let mut bisect = Bisected {
             suite: terms.suite.name.clone(),
@@ -213,9 +207,14 @@ impl Bisect {
                     )
                 }
             });
-            let Some(step) = self.step(at, &bisect.candidates[at], terms)? else {
+            // All verdicts together are wrong no more often than a limit allows.
+            let share = bisection.share();
+            let Some(step) = self.step(at, &bisect.candidates[at], terms, share)? else {
                 return Ok(());
             };
+            if step.judgement.is_some() {
+                bisection.spend(share);
+            }
             let why = step
                 .skipped
                 .as_deref()
@@ -228,8 +227,8 @@ impl Bisect {
         Ok(())
     }
 
-    /// Judges one kernel; `None` if Ctrl-C has ended it.
-    fn step(&mut self, at: usize, id: &str, terms: &Terms) -> Result<Option<Step>> {
+    /// Judges one kernel at a share of each limit's level; `None` if Ctrl-C has ended it.
+    fn step(&mut self, at: usize, id: &str, terms: &Terms, share: f64) -> Result<Option<Step>> {
         if let Err(why) = catalog()?.ensure(id, &mut |message| self.say(message)) {
             return Ok(Some(Step::skipped(at, format!("it cannot be had: {why}"))));
         }
@@ -244,7 +243,7 @@ impl Bisect {
         let plans = self.measure.plans_after(&terms.suite, 0, 1)?;
         judged(&terms.limits, &prepared.planned(&plans)?, &terms.baselines)?;
         let baselines = terms.baselines.clone();
-        let sequential = Sequential::at_share(&terms.limits, baselines, terms.share);
+        let sequential = Sequential::at_share(&terms.limits, baselines, share);
         let is_enough = |seeds| seeds as u64 >= self.most_seeds;
         let decided = prepared.until_decided(&terms.suite, sequential, &self.watch, &is_enough)?;
         if decided.is_interrupted {
