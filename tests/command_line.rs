@@ -53,6 +53,11 @@ fn everything_that_can_be_named_is_listed() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["schema"], "punctual.list/1");
     assert_eq!(json["probes"][0]["name"], "timer");
+    let timer = scratch.run(&["list", "probes", "timer"]).stdout;
+    assert!(timer.contains("10 to 10,000,000: the period"), "{timer}");
+    let json = scratch.run(&["list", "probes", "timer", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["probes"][0]["parameters"][1]["default"], "997");
     let json = scratch.run(&["list", "kernels", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     for kernel in json["kernels"].as_array().unwrap() {
@@ -99,6 +104,7 @@ fn likely_mistakes_end_with_advice_and_status_two() {
         (&["run", "demo", "--load", "strss"], "did you mean stress?"),
         (&["run", "demo", "--cpus", "0"], "--bench host"),
         (&["run", "--probe", "timr"], "did you mean timer?"),
+        (&["list", "probes", "timr"], "did you mean timer?"),
         (
             &["run", "--probe", "timer", "-p", "sampls=5"],
             "did you mean samples?",

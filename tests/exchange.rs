@@ -325,6 +325,10 @@ fn a_damaged_file_is_refused_and_nothing_of_it_is_stored() {
             "has no run r9, but r1, r2",
         ),
         (
+            &["verify", &file, "--only", "r1-r2"],
+            "--only: expected runs such as r1 or r1..r4, found r1-r2",
+        ),
+        (
             &["import", &file, "--load", "x"],
             "which say these things themselves",
         ),

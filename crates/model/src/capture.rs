@@ -29,6 +29,7 @@ pub const STOPPED: &str = "stopped_at_sample";
 /// One of the kernel's tracers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Tracer {
     /// Events of interrupts, soft interrupts, timers and the scheduler, with two stacks.
     #[default]
@@ -115,6 +116,7 @@ pub struct Tracing {
 
 /// The tracer's notes about one sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capture {
     /// The sample.
     pub sample: Sample,
@@ -138,6 +140,7 @@ pub struct Capture {
 
 /// A latency tracer's report of the longest latency that it has seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Longest {
     /// The latency, in whole microseconds.
     #[serde(rename = "latency_ns")]
@@ -152,6 +155,7 @@ pub struct Longest {
 
 /// A thread, as the kernel calls it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Task {
     /// Its command, up to 15 bytes.
     pub comm: String,
@@ -162,6 +166,7 @@ pub struct Task {
 /// The context in which the CPU was when it noted an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "the kernel notes each apart")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Context {
     /// Interrupts were masked.
     pub irqs_off: bool,
@@ -177,6 +182,7 @@ pub struct Context {
 
 /// One event of the trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceEvent {
     /// Time of the event, counted from the moment when the sample was due. The kernel gives it in
     /// microseconds.
@@ -196,6 +202,7 @@ pub struct TraceEvent {
 /// The kind of an event, with its details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Happened {
     /// `sched_switch`: another thread gets the CPU.
     Switch {
@@ -270,6 +277,7 @@ pub enum Happened {
 /// The source of noise, as `osnoise` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum NoiseKind {
     /// A non-maskable interrupt.
     Nmi,

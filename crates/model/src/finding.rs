@@ -12,6 +12,7 @@ use crate::units::{CpuId, Nanos};
 /// A finding of a probe besides its samples: a value, not rounded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Finding {
     /// A count.
     Count(u64),
@@ -116,6 +117,7 @@ impl Finding {
 /// One fact that was read back: the scheduling of a thread, a setting of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Fact {
     /// Yes or no.
     Flag(bool),

@@ -10,6 +10,7 @@ use crate::network::Card;
 /// The machine that a run was made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "bench", rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MachineRecord {
     /// QEMU with a clock that counts instructions.
     Virtual(VirtualMachine),
@@ -19,6 +20,7 @@ pub enum MachineRecord {
 
 /// A virtual machine: everything except the plan that decides what its guest does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VirtualMachine {
     /// The kernel's release, as its modules have it; `None` if it was not noted.
     pub release: Option<String>,
@@ -76,6 +78,7 @@ impl Display for VirtualClock {
 
 /// A host in real time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostMachine {
     /// Its name.
     pub host: String,

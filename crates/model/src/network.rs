@@ -20,6 +20,7 @@ pub const MODULE: &str = "of the card";
 /// A network card: QEMU's device and Linux's module of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Card {
     /// Intel's 82574: PCI Express, interrupts as messages (MSI-X).
     E1000e,

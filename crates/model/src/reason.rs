@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The reason why something could not be measured, set or read; its text is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Reason {
     /// A device file cannot be opened.
     NoDevice {
@@ -65,6 +66,7 @@ pub enum Reason {
 /// The way in which a load failed to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum NotLoaded {
     /// A worker cannot run: its command fails.
     Failed,

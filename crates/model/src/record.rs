@@ -39,6 +39,7 @@ pub enum Record {
 
 /// The origin of the numbers: recorded before the first sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Provenance {
     /// The kernel's release, as `uname -r` prints it.
     pub release: String,
@@ -59,6 +60,7 @@ pub struct Provenance {
 /// The preemption that a kernel allows, as the kernel itself names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Preemption {
     /// Kernel code runs until it sleeps or returns.
     None,

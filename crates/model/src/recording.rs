@@ -57,6 +57,7 @@ pub const FAULTS: [&str; 2] = ["minor_faults", "major_faults"];
 
 /// One measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sample {
     /// Its number within the recording, from 0, warm-up not counted.
     pub seq: u64,

@@ -16,6 +16,7 @@ use crate::recording::{Recording, Work};
 
 /// The subject of a run: the kernel that was judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Subject {
     /// Its name in tables: `none`, `rt`.
     pub name: String,
@@ -30,6 +31,7 @@ pub struct Subject {
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum State {
     /// The run has begun, and its process is alive.
     Running,

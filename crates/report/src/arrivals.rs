@@ -114,6 +114,7 @@ pub fn as_far_as_foretold(judged: Judged, pair: &Pair) -> Judged {
 
 /// Knowledge of the arrivals of one step of a run, for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
     /// The step's number, from 0.
     pub step: u32,
@@ -160,13 +161,11 @@ pub struct Latest {
     pub recording: String,
     /// The latest of every arrival of all runs; `None` if some run was not watched as a whole.
     #[serde(rename = "worst_ns")]
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     pub worst: Option<Nanos>,
     /// The function that keeps it waiting.
     pub function: Option<String>,
     /// The latest aimed sample of all runs; `None` if no sample was aimed in some run.
     #[serde(rename = "reached_ns")]
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     pub reached: Option<Nanos>,
     /// The function that kept it waiting.
     pub reached_function: Option<String>,

@@ -84,7 +84,46 @@ pub struct Gate {
     pub decide: Option<String>,
 }
 
+/// One subject's runs, and those of the baseline that they are compared with.
+#[derive(Clone, Debug)]
+pub struct Compared<'a> {
+    /// The baseline's runs.
+    pub there: &'a [&'a Run],
+    /// The subject's own runs.
+    pub here: &'a [&'a Run],
+    /// The seeds of the baseline that can have no other result.
+    pub implied: Vec<u64>,
+}
+
 impl Gate {
+    /// Compares all subjects with their baselines, at this share of the level. `tolerance` is the
+    /// smallest change that matters, as a share of a median.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a subject's runs and its baseline's did not measure the same.
+    pub fn of(
+        suite: &str,
+        baseline: &str,
+        all: &[Compared<'_>],
+        share: f64,
+        tolerance: f64,
+    ) -> Result<Self, Refusal> {
+        let changed = all.iter().filter(|one| has_figures(one.there, one.here));
+        let mut rule = rule_of_each(changed.count());
+        rule.level *= share;
+        let terms = Terms { rule, tolerance };
+        let one = |one: &Compared<'_>| gated(one.there, one.here, one.implied.clone(), &terms);
+        Ok(Self {
+            suite: suite.to_owned(),
+            baseline: baseline.to_owned(),
+            subjects: all.iter().map(one).collect::<Result<_, _>>()?,
+            tolerance,
+            again: None,
+            decide: None,
+        })
+    }
+
     /// The standing of all subjects: that of the worst of them.
     pub fn standing(&self) -> Standing {
         let all = self.subjects.iter().map(|one| one.standing);
@@ -240,13 +279,14 @@ pub struct Why {
 
 /// The terms of a verdict.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// The confidence that a verdict needs.
     pub rule: Rule,
     /// The smallest change that matters, as a share of a median.
     pub tolerance: f64,
 }
 
+#[cfg(test)]
 impl Default for Terms {
     fn default() -> Self {
         Self {
@@ -279,7 +319,7 @@ pub fn is_same_machine(there: &[&Run], here: &[&Run]) -> bool {
 /// Returns true if figures tell more than digests do.
 /// That is so if digests differ. It is also so if runs were watched on two machines, where equal
 /// samples say nothing of arrivals between them.
-pub fn has_figures(there: &[&Run], here: &[&Run]) -> bool {
+fn has_figures(there: &[&Run], here: &[&Run]) -> bool {
     let mut all = there.iter().chain(here);
     let is_watched = all.any(|run| !run.arrivals.is_empty());
     !is_unchanged(there, here) || (is_watched && !is_same_machine(there, here))
@@ -294,7 +334,7 @@ pub fn has_figures(there: &[&Run], here: &[&Run]) -> bool {
 /// # Errors
 ///
 /// Fails if these runs did not measure the same.
-pub fn gated(
+pub(crate) fn gated(
     there: &[&Run],
     here: &[&Run],
     implied: Vec<u64>,

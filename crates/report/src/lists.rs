@@ -57,9 +57,28 @@ pub struct Named {
     pub name: String,
     /// Its description in one line.
     pub summary: String,
+    /// The parameters of a probe that was asked for by its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<Parameter>>,
     /// The state of a kernel.
     #[serde(flatten)]
     pub state: Option<KernelState>,
+}
+
+/// A parameter of a probe, in the words of the probe's document.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its default, as TOML; `none` if it has none, `required` if it must be given.
+    pub default: String,
+    /// Its unit; empty if it has none.
+    pub unit: String,
+    /// Its range, or the values that it may have; empty if the document names none.
+    pub range: String,
+    /// Its meaning.
+    pub meaning: String,
 }
 
 /// The state of a kernel in the cache.
@@ -245,6 +264,43 @@ impl<'a> Campaign<'a> {
     }
 }
 
+/// The parameters of a probe, by the table in its document.
+pub fn parameters(page: &str) -> Vec<Parameter> {
+    let section = page.lines().skip_while(|line| *line != "## Parameters");
+    let section = section.skip(1).take_while(|line| !line.starts_with("## "));
+    let table = section.skip_while(|line| !line.starts_with("| name |"));
+    let rows = table.skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(parameter).collect()
+}
+
+/// A row of that table.
+fn parameter(row: &str) -> Parameter {
+    let mut cells = row.trim_matches('|').split('|').map(plain);
+    let mut next = || cells.next().unwrap_or_default();
+    Parameter {
+        name: next(),
+        default: next(),
+        unit: next(),
+        range: next(),
+        meaning: next(),
+    }
+}
+
+/// A cell of a table as text: code without its marks, links as their words.
+fn plain(cell: &str) -> String {
+    let mut text = cell.trim().replace('`', "");
+    while let Some(middle) = text.find("](") {
+        let open = text[..middle].rfind('[');
+        let close = text[middle..].find(')');
+        let (Some(open), Some(close)) = (open, close) else {
+            break;
+        };
+        text.replace_range(middle..=middle + close, "");
+        text.replace_range(open..=open, "");
+    }
+    text
+}
+
 /// The answer to a request that fails.
 pub fn error(error: &str) -> Value {
     json!(Failure {
@@ -276,6 +332,7 @@ mod tests {
         let kernel = |state| Named {
             name: "rt".into(),
             summary: "stock".into(),
+            parameters: None,
             state,
         };
         let release = "6.12".into();
@@ -301,5 +358,42 @@ mod tests {
             let text = include_str!("../../../docs/schema/list-1.json");
             check("list-1.json", text, &list).unwrap();
         }
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_first_table_in_plain_words() {
+        let page = "# Probe `x`\n\n## Parameters\n\n\
+            | name | default | unit | range | what it is |\n|---|---|---|---|---|\n\
+            | `by` | `[\"a\", \"b\"]` | | `a`, `b` | [how it](#x) is `woken` |\n\
+            | `stall` | none | | [Stalls](../stalls.md), `hpet` only | a stall |\n\n\
+            | name | worst for |\n|---|---|\n| `a` | 6.1 |\n\n## Limits\n\nNone.\n";
+        let found = parameters(page);
+        let told = found.iter().map(|own| {
+            let Parameter {
+                name,
+                default,
+                unit,
+                range,
+                meaning,
+            } = own;
+            [name, default, unit, range, meaning].map(String::as_str)
+        });
+        let expected = [
+            ["by", "[\"a\", \"b\"]", "", "a, b", "how it is woken"],
+            ["stall", "none", "", "Stalls, hpet only", "a stall"],
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+        let none = page.replace("| name |", "| order |");
+        assert!(parameters(&none).is_empty());
+        let probe = Named {
+            name: "x".into(),
+            summary: "y".into(),
+            parameters: Some(found),
+            state: None,
+        };
+        let list = Rows::Probes(vec![probe]).json();
+        assert_eq!(list["probes"][0]["parameters"][1]["default"], "none");
+        let text = include_str!("../../../docs/schema/list-1.json");
+        check("list-1.json", text, &list).unwrap();
     }
 }

@@ -159,6 +159,12 @@ impl<'a> Column<'a> {
         self.clock.is_some()
     }
 
+    /// The name of what tells its runs from each other: a seed; in real time, where seeds may be
+    /// equal, they are just runs.
+    pub fn unit(&self) -> &'static str {
+        if self.is_virtual() { "seed" } else { "run" }
+    }
+
     /// Describes its time so that other columns' time can be told from it: `virtual ×2, 4 CPUs`.
     pub fn time(&self) -> String {
         let Some(clock) = self.clock else {

@@ -9,11 +9,12 @@ use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 use std::fmt::Write as _;
+use std::ptr;
 
 use crate::compare::{Leading, of_pair};
 use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
-use crate::text::{list, seconds};
+use crate::text::{counted, list, seconds};
 use crate::views;
 
 /// Describes the runs in plain words.
@@ -57,9 +58,20 @@ struct SubjectFigure {
     column: usize,
     name: String,
     value: Nanos,
-    seeds: usize,
+    /// In virtual time its seeds; in real time, where seeds may be equal, its runs.
+    draws: usize,
+    /// The name of one of them.
+    unit: &'static str,
     /// The kernel's version; empty if it is not known.
     version: String,
+}
+
+/// The verdict on two subjects over several rows (CPUs).
+enum Together {
+    /// This one holds for all rows.
+    One(Judged),
+    /// The rows differ: the label of each, and the verdict on it.
+    Apart(Vec<(String, Verdict)>),
 }
 
 impl SameClock<'_> {
@@ -125,21 +137,26 @@ impl SameClock<'_> {
         rows.min_by_key(|row| (row.is_idle(), views::rank(&row.probe)))
     }
 
-    /// The verdict on two subjects over the rows chosen (CPUs): the one that tells least.
-    /// `None` if there is none that holds for all of them.
+    /// The verdict on two subjects over the rows chosen (CPUs); `None` if no row can be judged.
     fn judged(
         &self,
         (of, than): &(SubjectFigure, SubjectFigure),
         chosen: impl Fn(&Measurement) -> bool,
-    ) -> Option<Judged> {
+    ) -> Option<Together> {
         let [of, than] = [of, than].map(|one| self.columns[one.column]);
         let rows = self.rows.iter().map(|row| (row, Leading::Samples));
         let judged = of_pair(&rows.collect::<Vec<_>>(), of, than, &Rule::default());
+        // Others may have measured on CPUs that these two lack.
+        let is_theirs = |row: &Measurement| {
+            let mut both = [of, than].into_iter();
+            both.any(|column| !column.sampled(row).is_empty())
+        };
         let rows = self.rows.iter().zip(judged);
-        let chosen: Vec<Judged> = rows
-            .filter_map(|(row, judged)| judged.filter(|_| chosen(row)))
+        let chosen: Vec<(String, Judged)> = rows
+            .filter(|(row, _)| chosen(row) && is_theirs(row))
+            .filter_map(|(row, judged)| Some((named(row), judged?)))
             .collect();
-        tells_least(&chosen)
+        together(&chosen)
     }
 
     fn nothing_spoken_of(&self) -> &'static str {
@@ -166,11 +183,18 @@ impl SameClock<'_> {
         let figure = |(at, column): (usize, &&Column<'_>)| {
             let found: Vec<Measured<'_>> =
                 rows.iter().flat_map(|row| column.sampled(row)).collect();
+            let has_own = |run: &&&Run| found.iter().any(|one| ptr::eq(one.run, **run));
+            let draws = if column.is_virtual() {
+                distinct(found.iter().map(|one| one.run.seed)).len()
+            } else {
+                column.runs.iter().filter(has_own).count()
+            };
             Some(SubjectFigure {
                 column: at,
                 name: column.name.clone(),
                 value: value(&Stats::of(&found))?,
-                seeds: distinct(found.iter().map(|one| one.run.seed)).len(),
+                draws,
+                unit: column.unit(),
                 version: version(column),
             })
         };
@@ -217,25 +241,44 @@ impl SameClock<'_> {
     }
 }
 
-/// Returns the verdict that holds for all rows (CPUs) together: of open ones the one that needs
-/// most, else the one with the smallest effect. `None` if one row is lower and another higher, or
-/// if one is either and another behaved the same.
-fn tells_least(rows: &[Judged]) -> Option<Judged> {
-    let is_any = |verdict: Verdict| rows.iter().any(|row| row.verdict == verdict);
-    if is_any(Verdict::Lower) && is_any(Verdict::Higher) {
-        return None;
-    }
+/// Returns the verdict on all rows (CPUs) together; `None` of no row.
+/// Of open ones, that is the one that needs most, else the one with the smallest effect. It is that
+/// of each row where one row is decided otherwise than another, or is not decided.
+fn together(rows: &[(String, Judged)]) -> Option<Together> {
+    let (_, first) = rows.first()?;
+    let verdicts = || rows.iter().map(|(_, row)| &row.verdict);
+    let is_decided = verdicts().any(|one| matches!(one, Verdict::Lower | Verdict::Higher));
+    let is_short = verdicts().any(|one| lack(one).is_some() && !is_one_sided(one));
+    let is_apart = is_decided || (is_short && verdicts().any(is_one_sided));
     // Of equals the first.
-    let open = rows.iter().rev();
+    let open = rows.iter().rev().map(|(_, row)| row);
     let open = open.filter(|row| lack(&row.verdict).is_some());
-    if let Some(most) = open.max_by_key(|row| lack(&row.verdict)) {
-        return Some(*most);
+    match open.max_by_key(|row| lack(&row.verdict)) {
+        Some(most) if !is_apart => Some(Together::One(*most)),
+        None if verdicts().all(|one| *one == first.verdict) => {
+            let effect = |row: &Judged| row.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
+            let order = |one: &&Judged, other: &&Judged| effect(one).total_cmp(&effect(other));
+            let least = rows.iter().map(|(_, row)| row).min_by(order)?;
+            Some(Together::One(*least))
+        }
+        _ => {
+            let each = rows.iter().map(|(name, row)| (name.clone(), row.verdict));
+            Some(Together::Apart(each.collect()))
+        }
     }
-    let effect = |row: &Judged| row.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
-    let order = |one: &&Judged, other: &&Judged| effect(one).total_cmp(&effect(other));
-    let least = *rows.iter().min_by(order)?;
-    let is_of_all = rows.iter().all(|row| row.verdict == least.verdict);
-    is_of_all.then_some(least)
+}
+
+/// Returns true if there is no verdict because one side has no whole run with the measurement.
+fn is_one_sided(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Undecided(few) if few.have.0 == 0 || few.have.1 == 0)
+}
+
+/// The name of a row among those of one probe and load: `cpu0`.
+fn named(row: &Measurement) -> String {
+    match row.label() {
+        label if label.is_empty() => "(1)".to_owned(),
+        label => label,
+    }
 }
 
 /// Orders verdicts that leave it open which side is lower, by the runs that they lack: those with
@@ -330,7 +373,7 @@ fn worst_cases(
     row: &Measurement,
     figures: &[SubjectFigure],
     pair: Option<&(SubjectFigure, SubjectFigure)>,
-    judged: Option<&Judged>,
+    judged: Option<&Together>,
 ) -> Option<String> {
     let view = row.view();
     let what = if probes::info(&row.probe).is_none() {
@@ -344,7 +387,7 @@ fn worst_cases(
     } else {
         format!("Under load ({})", row.load)
     };
-    let (shared, each) = seeds(figures);
+    let (shared, each) = draws(figures);
     let opening = format!("{condition}, the worst {what}{shared} was");
     let told =
         |figure: &SubjectFigure| format!("{} on {}{}", figure.value, figure.name, each(figure));
@@ -371,19 +414,24 @@ fn worst_cases(
     Some(comparison)
 }
 
-/// Describes the number of seeds: once if all subjects have the same, else with each.
-fn seeds(figures: &[SubjectFigure]) -> (String, impl Fn(&SubjectFigure) -> String) {
-    let count = figures.first().map_or(0, |figure| figure.seeds);
-    let same = figures.iter().all(|figure| figure.seeds == count);
-    let shared = if same && count > 1 {
-        format!(" over {count} seeds")
-    } else {
-        String::new()
+/// Describes the number of seeds, or of runs in real time: once if all subjects have the same, else
+/// with each.
+fn draws(figures: &[SubjectFigure]) -> (String, impl Fn(&SubjectFigure) -> String) {
+    let told = |figure: &SubjectFigure| counted(figure.draws, figure.unit);
+    let first = figures.first();
+    let same = figures
+        .iter()
+        .all(|figure| first.is_some_and(|first| figure.draws == first.draws));
+    let shared = match first {
+        Some(first) if same && first.draws > 1 => format!(" over {}", told(first)),
+        _ => String::new(),
     };
-    let each = move |figure: &SubjectFigure| match (same, figure.seeds) {
-        (true, _) => String::new(),
-        (false, 1) => " (1 seed)".to_owned(),
-        (false, count) => format!(" ({count} seeds)"),
+    let each = move |figure: &SubjectFigure| {
+        if same {
+            String::new()
+        } else {
+            format!(" ({})", told(figure))
+        }
     };
     (shared, each)
 }
@@ -392,10 +440,10 @@ fn throughput(
     row: &Measurement,
     figures: &[SubjectFigure],
     pair: Option<&(SubjectFigure, SubjectFigure)>,
-    judged: Option<&Judged>,
+    judged: Option<&Together>,
 ) -> Option<String> {
     let subject = work_name(row);
-    let (_, each) = seeds(figures);
+    let (_, each) = draws(figures);
     let told = |one: &SubjectFigure| format!("{} on {}{}", seconds(one.value), one.name, each(one));
     let Some((one, other)) = pair else {
         return Some(format!("{subject} took {}.", told(figures.first()?)));
@@ -428,16 +476,16 @@ const WORK: Sides = Sides {
 fn verdict(
     one: &SubjectFigure,
     other: &SubjectFigure,
-    judged: Option<&Judged>,
+    judged: Option<&Together>,
     sides: &Sides,
 ) -> String {
-    let Some(judged) = judged else {
-        return "they cannot be compared run by run".to_owned();
+    let judged = match judged {
+        Some(Together::One(judged)) => judged,
+        Some(Together::Apart(rows)) => return apart(one, other, rows),
+        None => return "they cannot be compared run by run".to_owned(),
     };
-    let rule = Rule::default();
-    let confidence = rule.confidence_percent();
     let is_lower = judged.verdict == Verdict::Lower;
-    match judged.verdict {
+    match &judged.verdict {
         Verdict::Identical => "the same, to the last sample".to_owned(),
         Verdict::Lower | Verdict::Higher => {
             let words = if is_lower {
@@ -449,37 +497,91 @@ fn verdict(
                 || format!("is {}", if is_lower { "lower" } else { "higher" }),
                 |ratio| by(ratio, words),
             );
-            let name = &one.name;
+            let (name, confidence) = (&one.name, Rule::default().confidence_percent());
             format!("run by run, {name} {by} with {confidence} % confidence")
         }
-        Verdict::NotSeparated { more } => {
-            let more = match more {
-                Some(more) if more > 0 => {
-                    format!(
-                        "; {more} more seeds of each are enough to see {} times",
-                        rule.effect
-                    )
-                }
-                _ => String::new(),
-            };
-            format!("{} and {} are not separated{more}", one.name, other.name)
-        }
-        Verdict::Undecided(TooFewRuns { have: (0, _), .. }) => no_whole_run(&one.name),
-        Verdict::Undecided(TooFewRuns { have: (_, 0), .. }) => no_whole_run(&other.name),
-        Verdict::Undecided(few) => {
-            let (have, needed) = (few.have.0.min(few.have.1), few.needed);
-            let seeds = if have == 1 {
-                "1 seed"
-            } else {
-                &format!("{have} seeds")
-            };
-            format!("no verdict from {seeds} of each, {needed} are needed (--seeds 1..{needed})")
-        }
+        open => undecided(one, other, open, ""),
     }
 }
 
-fn no_whole_run(name: &str) -> String {
-    format!("no verdict, as no run of {name} was measured to its end")
+/// States the verdict on each row (CPU), as they differ.
+fn apart(one: &SubjectFigure, other: &SubjectFigure, rows: &[(String, Verdict)]) -> String {
+    let decided = [
+        ("lower", Verdict::Lower),
+        ("higher", Verdict::Higher),
+        ("the same", Verdict::Identical),
+    ];
+    let decided = decided.into_iter().filter_map(|(word, wanted)| {
+        let place = places(rows, |verdict| *verdict == wanted)?;
+        Some(format!("{word}{place}"))
+    });
+    let mut clauses = Vec::new();
+    clauses.extend(some(&decided.collect::<Vec<_>>()).map(|decided| {
+        let (name, confidence) = (&one.name, Rule::default().confidence_percent());
+        format!("run by run, {name} is {decided} with {confidence} % confidence")
+    }));
+    let open: [fn(&Verdict) -> bool; 3] = [
+        |verdict| matches!(verdict, Verdict::NotSeparated { .. }),
+        |verdict| matches!(verdict, Verdict::Undecided(_)) && !is_one_sided(verdict),
+        is_one_sided,
+    ];
+    clauses.extend(open.into_iter().filter_map(|is_own| {
+        let place = places(rows, is_own)?;
+        let own = rows.iter().map(|(_, verdict)| verdict);
+        let own = own.filter(|verdict| is_own(verdict));
+        let most = own.max_by_key(|verdict| lack(verdict))?;
+        Some(undecided(one, other, most, &place))
+    }));
+    clauses.join("; ")
+}
+
+/// The most rows that a sentence names; of more it tells the number.
+const NAMED: usize = 4;
+
+/// ` on cpu0 and cpu2`: the rows on which the verdict is so; `None` if it is so on none.
+fn places(rows: &[(String, Verdict)], is_own: impl Fn(&Verdict) -> bool) -> Option<String> {
+    let own = rows.iter().filter(|(_, verdict)| is_own(verdict));
+    let own: Vec<String> = own.map(|(name, _)| name.clone()).collect();
+    let are_cpus = rows.iter().all(|(name, _)| name.starts_with("cpu"));
+    let (word, what) = if are_cpus {
+        ("on", "CPUs")
+    } else {
+        ("for", "rows")
+    };
+    match own.len() {
+        0 => None,
+        1..=NAMED => Some(format!(" {word} {}", list(&own))),
+        count => Some(format!(" {word} {count} of {} {what}", rows.len())),
+    }
+}
+
+/// States that it is open which one is lower, and the evidence that would tell.
+/// `place` is empty, or the rows on which that is so: ` on cpu0`.
+fn undecided(one: &SubjectFigure, other: &SubjectFigure, open: &Verdict, place: &str) -> String {
+    let (name, unit) = (&one.name, one.unit);
+    match open {
+        Verdict::Undecided(TooFewRuns { have: (0, _), .. }) => no_whole_run(name, place),
+        Verdict::Undecided(TooFewRuns { have: (_, 0), .. }) => no_whole_run(&other.name, place),
+        Verdict::Undecided(few) => {
+            let (have, needed) = (few.have.0.min(few.have.1), few.needed);
+            let have = counted(have, unit);
+            format!(
+                "no verdict{place} from {have} of each, {needed} are needed (--seeds 1..{needed})"
+            )
+        }
+        Verdict::NotSeparated { more: Some(more) } if *more > 0 => {
+            let (other, effect) = (&other.name, Rule::default().effect);
+            format!(
+                "{name} and {other} are not separated{place}; {more} more {unit}s of each are \
+                 enough to see {effect} times"
+            )
+        }
+        _ => format!("{name} and {} are not separated{place}", other.name),
+    }
+}
+
+fn no_whole_run(name: &str, place: &str) -> String {
+    format!("no verdict{place}, as no run of {name} measured it to the end")
 }
 
 /// `is 47 times lower (39 to 60)`.

@@ -502,10 +502,8 @@ struct Unequal<'a> {
     /// The number of these that differ.
     differing: Option<u64>,
     /// The median of the differences of all samples: positive if they are longer here.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     middle_longer_ns: Option<Nanos>,
     /// The difference of the sample that differs most.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     most_longer_ns: Option<Nanos>,
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::matrix::distinct;
 use crate::text::{Lines, clean, counted, list};
 use crate::verification::Outcome;
 
@@ -18,10 +19,13 @@ pub struct Witnesses {
     /// The file's name.
     pub file: String,
     /// Its runs, each with its digest, as far as it has one.
-    pub runs: Vec<(String, Option<String>)>,
+    pub runs: Vec<Digested>,
     /// The signed sightings, in the order in which they were added.
     pub all: Vec<Sighting>,
 }
+
+/// A run's id, and its digest if it has one.
+pub type Digested = (String, Option<String>);
 
 /// The signed sighting of one witness.
 #[derive(Debug)]
@@ -69,22 +73,27 @@ impl Witnesses {
         if self.all.iter().any(is_against) {
             return Outcome::Differs;
         }
-        let known = self.all.iter().filter(|one| one.name.is_some());
-        let known: Vec<&Seen> = known.flat_map(|one| &one.seen).collect();
-        let is_seen = |(id, _): &(String, Option<String>)| {
-            let mut own = known.iter().filter(|seen| seen.run == *id);
-            own.any(|seen| self.of(seen) == Outcome::Equal)
-        };
         // Whoever could not tell may have seen something else nevertheless.
-        let is_other = |seen: &Seen| {
-            let own = self.runs.iter().find(|(id, _)| *id == seen.run);
-            seen.digest.is_some() && own.is_some_and(|(_, digest)| *digest != seen.digest)
-        };
         let mut all = self.all.iter().flat_map(|one| &one.seen);
-        if self.runs.is_empty() || !self.runs.iter().all(is_seen) || all.any(is_other) {
+        let is_whole = !self.runs.is_empty() && self.runs.iter().all(|run| self.is_seen(run));
+        if !is_whole || all.any(|seen| self.is_other(seen)) {
             return Outcome::Undecided;
         }
         Outcome::Equal
+    }
+
+    /// Returns true if somebody with a name has seen a run equal.
+    fn is_seen(&self, (id, _): &Digested) -> bool {
+        let known = self.all.iter().filter(|one| one.name.is_some());
+        let mut own = known.flat_map(|one| &one.seen);
+        own.any(|seen| seen.run == *id && self.of(seen) == Outcome::Equal)
+    }
+
+    /// Returns true if another digest was seen than that of the file.
+    fn is_other(&self, seen: &Seen) -> bool {
+        let own = self.runs.iter().find(|(id, _)| *id == seen.run);
+        let digest = own.and_then(|(_, digest)| digest.as_ref());
+        digest.is_some() && seen.digest.is_some() && digest != seen.digest.as_ref()
     }
 
     /// Returns the outcome of a run there.
@@ -100,20 +109,122 @@ impl Witnesses {
 
     /// `2 runs equal, 1 different`.
     fn counts(&self, one: &Sighting) -> String {
+        let word = |seen: &Seen| match (self.of(seen), self.is_other(seen)) {
+            (Outcome::Equal, _) => "equal",
+            (Outcome::Differs, _) => "different",
+            (Outcome::Undecided, false) => "undecided",
+            (Outcome::Undecided, true) => "undecided with another digest",
+        };
         let words = [
-            (Outcome::Equal, "equal"),
-            (Outcome::Differs, "different"),
-            (Outcome::Undecided, "undecided"),
+            "equal",
+            "different",
+            "undecided",
+            "undecided with another digest",
         ];
-        let told = words.into_iter().filter_map(|(outcome, word)| {
-            let count = one
-                .seen
-                .iter()
-                .filter(|seen| self.of(seen) == outcome)
-                .count();
-            (count > 0).then(|| format!("{} {word}", counted(count, "run")))
+        let told = words.into_iter().filter_map(|wanted| {
+            let own = one.seen.iter().filter(|seen| word(seen) == wanted);
+            let count = own.count();
+            (count > 0).then(|| format!("{} {wanted}", counted(count, "run")))
         });
         list(&told.collect::<Vec<_>>())
+    }
+
+    /// Describes what was found, in one sentence.
+    fn sentence(&self) -> String {
+        let outcome = self.outcome();
+        if outcome == Outcome::Equal {
+            return "each run was seen equal by somebody with a name".to_owned();
+        }
+        let mut found = Vec::new();
+        let (refused, sound): (Vec<&Sighting>, Vec<&Sighting>) =
+            self.all.iter().partition(|one| one.refused.is_some());
+        match refused.len() {
+            0 => {}
+            1 => found.push("1 signature is refused".to_owned()),
+            count => found.push(format!("{count} signatures are refused")),
+        }
+        found.extend(sound.into_iter().flat_map(|one| self.contrary(one)));
+        if outcome == Outcome::Undecided {
+            found.extend(self.gaps());
+        }
+        found.join("; ")
+    }
+
+    /// Describes what a witness saw in place of what the file says.
+    fn contrary(&self, one: &Sighting) -> Vec<String> {
+        // What stands before the runs, and behind them.
+        let contrary = |seen: &Seen| match (self.of(seen), self.is_other(seen)) {
+            (Outcome::Differs, true) => Some(["saw another digest of", ""]),
+            (Outcome::Differs, false) if seen.outcome == Outcome::Differs => {
+                Some(["saw other figures of", ""])
+            }
+            (Outcome::Differs, false) => Some(["did not see the digest of", ""]),
+            (Outcome::Undecided, true) => Some([
+                "saw another digest of",
+                " on a machine that is not the same",
+            ]),
+            _ => None,
+        };
+        let kinds = distinct(one.seen.iter().filter_map(contrary));
+        let told = kinds.into_iter().map(|kind| {
+            let own = one.seen.iter().filter(|seen| contrary(seen) == Some(kind));
+            let runs: Vec<String> = own.map(|seen| seen.run.clone()).collect();
+            let ([saw, where_], who) = (kind, one.who());
+            format!("{who} {saw} {}{where_}", self.few(&runs))
+        });
+        told.collect()
+    }
+
+    /// Describes what is missing for all runs to be equal.
+    fn gaps(&self) -> Vec<String> {
+        let of = |is_own: &dyn Fn(&Digested) -> bool| -> Vec<String> {
+            let own = self.runs.iter().filter(|run| is_own(run));
+            own.map(|(id, _)| id.clone()).collect()
+        };
+        let unknown = of(&|(_, digest)| digest.is_none());
+        let unseen = of(&|run| run.1.is_some() && !self.is_seen(run));
+        let mut gaps = Vec::new();
+        if self.runs.is_empty() {
+            gaps.push("it has no run".to_owned());
+        }
+        if !unknown.is_empty() {
+            gaps.push(format!("it has no digest of {}", self.few(&unknown)));
+        }
+        if !unseen.is_empty() {
+            gaps.push(if self.all.is_empty() {
+                "nobody has signed it".to_owned()
+            } else {
+                format!("nobody with a name saw {} equal", self.few(&unseen))
+            });
+        }
+        gaps
+    }
+
+    /// Returns true if a further signature may make it equal.
+    fn lacks_signature(&self) -> bool {
+        let mut all = self.all.iter().flat_map(|one| &one.seen);
+        let is_unseen = |run: &Digested| run.1.is_some() && !self.is_seen(run);
+        self.runs.iter().any(is_unseen) && !all.any(|seen| self.is_other(seen))
+    }
+
+    /// `r1 and r2`; of many runs their number.
+    fn few(&self, runs: &[String]) -> String {
+        if runs.len() <= NAMED {
+            list(runs)
+        } else {
+            format!("{} of {}", runs.len(), counted(self.runs.len(), "run"))
+        }
+    }
+}
+
+/// The most runs that a sentence names.
+const NAMED: usize = 4;
+
+impl Sighting {
+    /// The name of the key's owner, else the key.
+    fn who(&self) -> &str {
+        let known = self.name.as_ref().or(self.key.as_ref());
+        known.map_or("nobody", String::as_str)
     }
 }
 
@@ -122,9 +233,8 @@ pub fn witnesses_text(witnesses: &Witnesses, width: usize) -> String {
     let mut lines = Lines::new(width);
     for one in &witnesses.all {
         let who = match (&one.name, &one.key) {
-            (Some(name), _) => name.clone(),
             (None, Some(key)) => format!("{key}, whose owner is not known"),
-            (None, None) => "nobody".to_owned(),
+            _ => one.who().to_owned(),
         };
         let told = match &one.refused {
             Some(why) => format!("{who}: refused: {why}"),
@@ -150,13 +260,9 @@ pub fn witnesses_text(witnesses: &Witnesses, width: usize) -> String {
         lines.line("");
     }
     let (file, all) = (&witnesses.file, counted(witnesses.all.len(), "signature"));
-    let told = match witnesses.outcome() {
-        Outcome::Equal => "each run was seen equal by somebody with a name".to_owned(),
-        Outcome::Differs => "one is forged, or saw another digest".to_owned(),
-        Outcome::Undecided => "not each run was seen equal by somebody with a name".to_owned(),
-    };
+    let told = witnesses.sentence();
     lines.wrap(&clean(&format!("{file}: {all}: {told}.")), "", "  ");
-    if witnesses.outcome() == Outcome::Undecided {
+    if witnesses.outcome() == Outcome::Undecided && witnesses.lacks_signature() {
         let is_unnamed = |one: &Sighting| one.refused.is_none() && one.name.is_none();
         if witnesses.all.iter().any(is_unnamed) {
             lines.line("To name the owner of a key: --allowed-signers FILE, with lines NAME KEY");
@@ -253,16 +359,15 @@ impl<'a> Witness<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::assert_has;
 
-    /// Whoever saw another digest, though he could not tell, keeps it from being equal.
-    #[test]
-    fn another_digest_is_never_equal() {
-        let sighting = |name: &str, outcome, digest: &str| Sighting {
+    fn sighting(name: &str, outcome: Outcome, digest: &str) -> Sighting {
+        Sighting {
             name: Some(name.into()),
             key: None,
             refused: None,
-            when: String::new(),
-            punctual: String::new(),
+            when: "2026-03-01T10:00:00Z".into(),
+            punctual: "0.1.0".into(),
             seen: vec![Seen {
                 run: "r1".into(),
                 outcome,
@@ -270,18 +375,76 @@ mod tests {
                 qemu: None,
                 initramfs: None,
             }],
-        };
-        let of = |other: Sighting| Witnesses {
+        }
+    }
+
+    fn of(all: Vec<Sighting>) -> Witnesses {
+        Witnesses {
             file: "x.punctual".into(),
             runs: vec![("r1".into(), Some("aa".into()))],
-            all: vec![sighting("ann", Outcome::Equal, "aa"), other],
-        };
-        let same = of(sighting("bob", Outcome::Undecided, "aa"));
-        assert_eq!(same.outcome(), Outcome::Equal);
-        let other = of(sighting("bob", Outcome::Undecided, "bb"));
-        assert_eq!(other.outcome(), Outcome::Undecided);
-        let differs = of(sighting("bob", Outcome::Equal, "bb"));
-        assert_eq!(differs.outcome(), Outcome::Differs);
+            all,
+        }
+    }
+
+    fn ann() -> Sighting {
+        sighting("ann", Outcome::Equal, "aa")
+    }
+
+    /// Whoever saw another digest, though he could not tell, keeps it from being equal.
+    #[test]
+    fn another_digest_is_never_equal() {
+        let with = |other: Sighting| of(vec![ann(), other]).outcome();
+        let same = sighting("bob", Outcome::Undecided, "aa");
+        assert_eq!(with(same), Outcome::Equal);
+        let other = sighting("bob", Outcome::Undecided, "bb");
+        assert_eq!(with(other), Outcome::Undecided);
+        let differs = sighting("bob", Outcome::Equal, "bb");
+        assert_eq!(with(differs), Outcome::Differs);
+    }
+
+    #[test]
+    fn it_says_what_was_found_and_asks_for_signatures_only_where_one_is_missing() {
+        let told = |all: Vec<Sighting>| witnesses_text(&of(all), 200);
+        let with = |outcome, digest| told(vec![ann(), sighting("bob", outcome, digest)]);
+        let other = with(Outcome::Undecided, "bb");
+        assert_has(
+            &other,
+            &[
+                "bob, 2026-03-01T10:00:00Z: 1 run undecided with another digest\n",
+                "x.punctual: 2 signatures: bob saw another digest of r1 on a machine that is not \
+                 the same.\n",
+            ],
+        );
+        assert!(!other.contains("To add"), "{other}");
+        let differs = with(Outcome::Differs, "bb");
+        assert_has(&differs, &["2 signatures: bob saw another digest of r1.\n"]);
+        let figures = with(Outcome::Differs, "aa");
+        assert_has(&figures, &["2 signatures: bob saw other figures of r1.\n"]);
+        let none = told(Vec::new());
+        assert_has(&none, &["0 signatures: nobody has signed it.\n", "To add"]);
+        let mut nameless = ann();
+        (nameless.name, nameless.key) = (None, Some("SHA256:abc".into()));
+        let nameless = told(vec![nameless]);
+        let missing = "1 signature: nobody with a name saw r1 equal.\n";
+        assert_has(&nameless, &[missing, "To name the owner", "To add"]);
+        let mut forged = ann();
+        forged.refused = Some("incorrect signature".into());
+        let forged = told(vec![forged]);
+        assert_has(&forged, &["1 signature: 1 signature is refused.\n"]);
+    }
+
+    #[test]
+    fn of_many_runs_it_tells_how_many() {
+        let mut many = of(vec![ann()]);
+        let runs = (2..=9).map(|number| (format!("r{number}"), Some("aa".to_owned())));
+        many.runs.extend(runs);
+        let told = "nobody with a name saw 8 of 9 runs equal";
+        assert_eq!(many.sentence(), told);
+        many.runs.push(("r10".into(), None));
+        assert_has(
+            &many.sentence(),
+            &["it has no digest of r10; nobody with a name"],
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ use toml::{Table, Value};
 
 use crate::data_files::{self, found_export, is_export, wrong};
 use crate::loads::{self, Loads};
+use crate::run_names::{is_range, is_run};
 use crate::{Error, limits, mistakes, program};
 
 static SUITES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
@@ -58,7 +59,7 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
             ));
         }
         if is_run(name_or_path) {
-            let (is, it) = if name_or_path.contains("..") {
+            let (is, it) = if is_range(name_or_path) {
                 ("are runs", "them")
             } else {
                 ("is a run", "it")
@@ -70,20 +71,6 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
         let known: Vec<&str> = suites.keys().map(String::as_str).collect();
         Error::unknown("suite", name_or_path, &known)
     })
-}
-
-/// Returns true if a word has the form of a run's name or of a range of them: `r3`, `r3..r7`.
-fn is_run(word: &str) -> bool {
-    let is_one = |word: &str| {
-        let number = word.strip_prefix(['r', 'R']);
-        number.is_some_and(|number| {
-            !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
-        })
-    };
-    match word.split_once("..") {
-        Some((first, last)) => is_one(first) && is_one(last),
-        None => is_one(word),
-    }
 }
 
 /// A suite that measures these probes, each under each of these loads, or idle if there are none.
@@ -386,7 +373,14 @@ mod tests {
             said("r1..r4"),
             "r1..r4 are runs; `punctual show r1..r4` shows them"
         );
-        for other in ["r", "rt", "r1x", "12"] {
+        // In each form that commands of runs understand.
+        assert_eq!(said("12"), "12 is a run; `punctual show 12` shows it");
+        assert_eq!(said("last"), "last is a run; `punctual show last` shows it");
+        assert_eq!(
+            said("R1..last"),
+            "R1..last are runs; `punctual show R1..last` shows them"
+        );
+        for other in ["r", "rt", "r1x", "r1.."] {
             let said = said(other);
             assert!(said.starts_with("there is no suite "), "{said}");
         }

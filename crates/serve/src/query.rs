@@ -4,6 +4,7 @@
 use std::str::FromStr as _;
 
 use punctual_model::run::State;
+use punctual_runner::run_names::number;
 use punctual_store::Filter;
 
 /// The default length of a list of runs.
@@ -70,10 +71,8 @@ impl Query {
         let named = named.flat_map(|(_, value)| value.split([' ', ',']));
         let mut runs: Vec<String> = Vec::new();
         for name in named.filter(|name| !name.is_empty()) {
-            let number = name.strip_prefix(['r', 'R']).unwrap_or(name);
-            let number: u64 = number
-                .parse()
-                .map_err(|_| format!("run: expected r3 or 3, found \"{name}\""))?;
+            let wrong = || format!("run: expected r3 or 3, found \"{name}\"");
+            let number = number(name).ok_or_else(wrong)?;
             let id = format!("r{number}");
             if !runs.contains(&id) {
                 runs.push(id);

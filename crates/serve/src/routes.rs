@@ -8,9 +8,7 @@ use punctual_model::run::State;
 use punctual_published::Document;
 use punctual_report::campaign::campaign_json;
 use punctual_report::compare::{Comparable, compare, comparison_json};
-use punctual_report::gate::{
-    Gate, Terms, gate_json, gated, gated_page, has_figures, page_runs, rule_of_each,
-};
+use punctual_report::gate::{Compared, Gate, TOLERANCE, gate_json, gated_page, page_runs};
 use punctual_report::lists::{self, Rows};
 use punctual_report::scope::arrivals::attach;
 use punctual_report::{compared_page, runs_json, runs_page, write_runs_json};
@@ -446,26 +444,16 @@ impl Routes<'_> {
         rules::finished(&here).map_err(wrong)?;
         let sides = rules::sides(&rules::subjects(&here), &there, &here, baseline);
         let sides = sides.map_err(wrong)?;
-        let changed = sides
+        let compared: Vec<Compared<'_>> = sides
             .iter()
-            .filter(|side| has_figures(&side.there, &side.here));
-        let terms = Terms {
-            rule: rule_of_each(changed.count()),
-            ..Terms::default()
-        };
-        let mut subjects = Vec::new();
-        for side in &sides {
-            let one = gated(&side.there, &side.here, side.implied(), &terms);
-            subjects.push(one.map_err(|refusal| refusal.to_string())?);
-        }
-        let gate = Gate {
-            suite: here[0].suite.clone(),
-            baseline: baseline.to_owned(),
-            subjects,
-            tolerance: terms.tolerance,
-            again: None,
-            decide: None,
-        };
+            .map(|side| Compared {
+                there: &side.there,
+                here: &side.here,
+                implied: side.implied(),
+            })
+            .collect();
+        let gate = Gate::of(&here[0].suite, baseline, &compared, 1.0, TOLERANCE);
+        let gate = gate.map_err(|refusal| refusal.to_string())?;
         Ok((gate, page_runs(there, here)))
     }
 

@@ -15,8 +15,8 @@ use punctual_model::{Nanos, Run};
 use punctual_report::asked::Asked;
 use punctual_report::compare::{difference, plan_difference};
 use punctual_report::gate::{
-    Detail, Gate as Verdict, Gated, Standing, TOLERANCE, Terms, gate_json, gate_page, gate_text,
-    gated, has_figures, is_same_machine, is_unchanged, page_runs, rule_of_each,
+    Compared, Detail, Gate as Verdict, Standing, TOLERANCE, gate_json, gate_page, gate_text,
+    is_same_machine, is_unchanged, page_runs,
 };
 use punctual_report::judgement::{Case, Ksft, cases_of_gate};
 use punctual_report::mail::mail_of_gate;
@@ -337,26 +337,14 @@ impl Gate {
     /// Looks at all runs so far, at this share of the level.
     fn look(&self, suite: &Suite, subjects: &[String], runs: &Runs, share: f64) -> Result<Verdict> {
         let sides = self.sides(subjects, runs)?;
-        let changed = sides
-            .iter()
-            .filter(|side| has_figures(&side.there, &side.here));
-        let mut rule = rule_of_each(changed.count());
-        rule.level *= share;
-        let terms = Terms {
-            rule,
-            tolerance: self.tolerate / 100.0,
-        };
-        let one = |side: &Side<'_>| -> Result<Gated> {
-            let one = gated(&side.there, &side.here, side.implied(), &terms);
-            Ok(one.map_err(|refusal| UsageError(refusal.to_string()))?)
-        };
+        let compared: Vec<Compared<'_>> = sides.iter().map(compared).collect();
+        let baseline = self.baseline.join(" ");
+        let tolerance = self.tolerate / 100.0;
+        let gate = Verdict::of(&suite.name, &baseline, &compared, share, tolerance);
         Ok(Verdict {
-            suite: suite.name.clone(),
-            baseline: self.baseline.join(" "),
-            subjects: sides.iter().map(one).collect::<Result<_>>()?,
-            tolerance: terms.tolerance,
             again: Some(again()),
             decide: self.decide(),
+            ..gate.map_err(|refusal| UsageError(refusal.to_string()))?
         })
     }
 
@@ -417,6 +405,14 @@ impl Gate {
             || gate_text(gate, output::width(), detail),
             || Ok(gate_page(gate, &runs, &documents::all()?)),
         )
+    }
+}
+
+fn compared<'a>(side: &'a Side<'_>) -> Compared<'a> {
+    Compared {
+        there: &side.there,
+        here: &side.here,
+        implied: side.implied(),
     }
 }
 

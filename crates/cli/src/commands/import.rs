@@ -2,13 +2,12 @@
 //! `punctual import`: measurements of other programs, and runs of other stores.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_exchange::{Baseline, ExchangeError, Reader, is_export};
+use punctual_exchange::{Baseline, Reader};
 use punctual_model::{Nanos, Run};
 use punctual_report::text::{clean, counted};
 use punctual_runner::import::{Told, import, is_unit_doubtful, machine_of};
@@ -75,7 +74,7 @@ impl Import {
             nanoseconds: self.nanoseconds,
         };
         let (exports, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
-            self.files.iter().partition(|path| starts_as_export(path));
+            self.files.iter().partition(|path| holds_runs(path));
         self.check_options(&exports)?;
         for path in &exports {
             each_run(path, &mut |_| Ok(()))?;
@@ -83,7 +82,7 @@ impl Import {
         let read = |path: &PathBuf| -> Result<_> {
             let mut content = Vec::new();
             super::open_named(path)?.read_to_end(&mut content)?;
-            if is_export(&content) && !is_file(path) {
+            if punctual_exchange::is_export(&content) && !path.is_file() {
                 let wrong = "expected text in a pipe, found compressed bytes: save them in a file";
                 return Err(UsageError(wrong.into()).into());
             }
@@ -187,23 +186,10 @@ fn parse_interval(text: &str) -> Result<Nanos, String> {
     parse_duration(text).map_err(|_| "expected a time with its unit, such as 200us or 1ms".into())
 }
 
-/// Returns true if a file is one of `punctual export`, damaged or not. Read errors are reported
-/// later, when the file is read. A pipe can be read only once, and is none.
-fn starts_as_export(path: &Path) -> bool {
-    if !is_file(path) {
-        return false;
-    }
-    let mut start = [0; 2];
-    let is_compressed = File::open(path)
-        .and_then(|mut file| file.read_exact(&mut start))
-        .is_ok_and(|()| is_export(&start));
-    is_compressed
-        && File::open(path)
-            .is_ok_and(|file| !matches!(Reader::new(file), Err(ExchangeError::Foreign)))
-}
-
-fn is_file(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.is_file())
+/// Returns true if there is such a file of `punctual export`. Read errors are reported later, when
+/// the file is read. A pipe can be read only once, and is none, whatever its name.
+fn holds_runs(path: &Path) -> bool {
+    path.is_file() && punctual_runner::is_export(path)
 }
 
 /// Calls `take` with each run of a file.
@@ -248,7 +234,7 @@ fn name_baselines(
 /// The runs of a file of `punctual export`, by their ids here. Runs that the store lacks are
 /// stored, and nothing is printed.
 pub fn of_file(store: &Store, path: &Path) -> Result<Vec<String>> {
-    if !starts_as_export(path) {
+    if !holds_runs(path) {
         let expected = "expected a baseline, a run, or a file of `punctual export`";
         return Err(UsageError(format!("{expected}, found {}", path.display())).into());
     }
@@ -291,4 +277,37 @@ fn add_runs(store: &Store, path: &Path) -> Result<()> {
     })?;
     say!("{shown}: {new} new runs, {known} that were here");
     name_baselines(store, &baselines, &ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_exchange::Writer;
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_runs_is_known_by_the_rule_of_all_commands_and_must_be_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let writer = Writer::new(Vec::new(), "0.1.0").unwrap();
+        let export: Vec<u8> = writer.finish().unwrap();
+        let cut = &export[..export.len() - 1];
+        for (path, expected) in [
+            (write("a.punctual", &export), true),
+            (write("renamed", &export), true),
+            (write("cut", cut), true),
+            (write("other.gz", b"\x1f\x8bof another program"), false),
+            (write("text.punctual", b"T: 0 (1) P:80"), false),
+            (write("empty.punctual", b""), false),
+        ] {
+            assert_eq!(holds_runs(&path), expected, "{}", path.display());
+            assert_eq!(punctual_runner::is_export(&path), expected);
+        }
+        let none = directory.path().join("none.punctual");
+        assert!(!holds_runs(&none) && punctual_runner::is_export(&none));
+    }
 }

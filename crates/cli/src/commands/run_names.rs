@@ -1,47 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of runs on the command line: `r3`, `3`, `last`, and `r1..r4` for all from `r1` to `r4`.
-//! Words that name something else are refused with what they name.
+//! Names of runs on the command line, and the runs of the store that have them. Words that name
+//! something else are refused with what they name.
 
 use std::path::Path;
 
 use anyhow::Result;
 use punctual_model::Run;
 use punctual_report::repeat::quoted;
+use punctual_runner::run_names::{ends, is_one, number, rising};
 use punctual_runner::{is_export, suites};
 use punctual_store::{Filter, Store};
 
 use super::{NO_RUNS, arrivals};
 use crate::UsageError;
 
-/// The name of the newest run.
-pub const LAST: &str = "last";
-
-/// Returns true if a word names a run or a range of runs, not a suite or a baseline.
-pub fn is_run(word: &str) -> bool {
-    is_one(word) || ends(word).is_some()
-}
-
-/// Returns true if a word names a range of runs.
-pub fn is_range(word: &str) -> bool {
-    ends(word).is_some()
-}
-
-/// Returns true if a word names one run.
-fn is_one(word: &str) -> bool {
-    word.eq_ignore_ascii_case(LAST) || number(word).is_some()
-}
-
-/// The number in `r3`, `R3` or `3`.
-fn number(word: &str) -> Option<u64> {
-    let number = word.strip_prefix(['r', 'R']).unwrap_or(word);
-    number.parse().ok()
-}
-
-/// The ends of a range: of `r1..r4`, `r1` and `r4`.
-fn ends(word: &str) -> Option<(&str, &str)> {
-    let (first, last) = word.split_once("..")?;
-    (is_one(first) && is_one(last)).then_some((first, last))
-}
+pub use punctual_runner::run_names::{LAST, is_range, is_run};
 
 /// The run of this name: `r3`, `R3`, `3`, or `last`.
 pub fn load(store: &Store, name: &str) -> Result<Run> {
@@ -84,15 +57,13 @@ pub fn ids(store: &Store, names: &[String]) -> Result<Vec<String>> {
 fn between(store: &Store, first: &str, last: &str) -> Result<Vec<String>> {
     let end = |word: &str| -> Result<u64> { Ok(number(&id(store, word)?).unwrap_or_default()) };
     let (from, to) = (end(first)?, end(last)?);
-    if from > to {
-        let expected = format!("expected the earlier run first, r{to}..r{from}");
-        return Err(UsageError(format!("{expected}, found {first}..{last}")).into());
-    }
+    let range = rising(from, to, &format!("{first}..{last}")).map_err(UsageError)?;
     let behind = format!("r{}", to.saturating_add(1));
     let most = usize::try_from(to - from).unwrap_or(usize::MAX);
     let newest_first = store.page(&Filter::default(), Some(&behind), most.saturating_add(1))?;
     let ids = newest_first.into_iter().rev().map(|run| run.id);
-    let ids: Vec<String> = ids.filter(|id| number(id) >= Some(from)).collect();
+    let is_own = |id: &String| number(id).is_some_and(|number| range.contains(&number));
+    let ids: Vec<String> = ids.filter(is_own).collect();
     for end in [from, to].map(|number| format!("r{number}")) {
         if !ids.contains(&end) {
             // The store says that there is none, and which runs have a name like it.
@@ -183,18 +154,6 @@ mod tests {
         let stable = ["r1", "r4"].map(str::to_owned);
         store.set_baseline("stable", &stable).unwrap();
         (directory, store)
-    }
-
-    #[test]
-    fn a_run_is_a_number_the_last_one_or_a_range() {
-        for word in [
-            "r3", "R3", "3", "last", "LAST", "r1..r4", "1..4", "R2..last",
-        ] {
-            assert!(is_run(word), "{word}");
-        }
-        for word in ["r", "rt", "r1-r4", "r1..", "..", "..r4", "r1...r4", "demo"] {
-            assert!(!is_run(word), "{word}");
-        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod witnesses;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -18,11 +18,12 @@ use punctual_report::verification::{
     Change, Claim, Outcome, Verification, claim, verification_json, verification_text,
 };
 use punctual_runner::repeats::{Ready, Repeats};
+use punctual_runner::run_names::{ends, number, rising};
 use punctual_runner::{Job, Runner};
 use punctual_store::Store;
 
 use super::measure::side_by_side;
-use super::run_names::is_range;
+use super::run_names::{LAST, is_range};
 use super::{StoreArgs, catalog, is_run, virtual_bench};
 use crate::output::say;
 use crate::progress::Progress;
@@ -60,7 +61,7 @@ pub struct Verify {
     /// The file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Only this run of it, by its id there (may be repeated)
+    /// Only this run of it, by its id there, or these: r1..r4 (may be repeated)
     #[arg(long, value_name = "RUN")]
     only: Vec<String>,
     /// Sign what came of it with this SSH key, and add that to the file: a
@@ -109,7 +110,7 @@ impl Verify {
         let cancel = interrupt::flag()?;
         let mut reader = self.reader()?;
         loop {
-            let batch = self.batch(&mut reader)?;
+            let batch = self.batch(&mut reader, &wanted)?;
             if batch.is_empty() || cancel.load(Ordering::SeqCst) {
                 break;
             }
@@ -128,6 +129,7 @@ impl Verify {
         );
         output::print_result(self.json, json, text)?;
         if cancel.load(Ordering::SeqCst) {
+            let wanted = wanted.len();
             let left = wanted - verification.claims.len();
             say!("punctual: interrupted: {left} of {wanted} runs were not begun");
             return Ok(ExitStatus::Incomplete);
@@ -161,22 +163,22 @@ impl Verify {
         Reader::new(super::open_named(&self.file)?).with_context(named)
     }
 
-    /// Reads the whole file; returns the number of requested runs in it, and its checksum.
-    fn check(&self) -> Result<(usize, String)> {
+    /// Reads the whole file; returns the ids of the requested runs in it, and its checksum.
+    fn check(&self) -> Result<(HashSet<String>, String)> {
         let mut reader = self.reader()?;
-        let (mut all, mut wanted) = (Vec::new(), 0);
+        let mut all = Vec::new();
         while let Some(exported) = self.next(&mut reader)? {
-            wanted += usize::from(self.is_wanted(&exported.run));
             all.push(exported.run.id);
         }
-        if let Some(unknown) = self.only.iter().find(|id| !all.contains(id)) {
-            let known = all.join(", ");
-            let file = self.file.display();
-            return Err(UsageError(format!("{file} has no run {unknown}, but {known}")).into());
+        let file = self.file.display().to_string();
+        if all.is_empty() {
+            return Err(UsageError(format!("{file} has no run")).into());
         }
-        if wanted == 0 {
-            return Err(UsageError(format!("{} has no run", self.file.display())).into());
-        }
+        let wanted: HashSet<String> = if self.only.is_empty() {
+            all.into_iter().collect()
+        } else {
+            chosen(&file, &all, &self.only).map_err(UsageError)?
+        };
         Ok((wanted, reader.sha256().to_owned()))
     }
 
@@ -185,18 +187,14 @@ impl Verify {
         next.with_context(|| self.file.display().to_string())
     }
 
-    fn is_wanted(&self, run: &Run) -> bool {
-        self.only.is_empty() || self.only.contains(&run.id)
-    }
-
     /// The next requested runs.
-    fn batch(&self, reader: &mut Reader<File>) -> Result<Vec<Exported>> {
+    fn batch(&self, reader: &mut Reader<File>, wanted: &HashSet<String>) -> Result<Vec<Exported>> {
         let mut batch = Vec::new();
         while batch.len() < AT_ONCE {
             let Some(exported) = self.next(reader)? else {
                 break;
             };
-            if self.is_wanted(&exported.run) {
+            if wanted.contains(&exported.run.id) {
                 batch.push(exported);
             }
         }
@@ -270,6 +268,43 @@ impl Verify {
     }
 }
 
+/// The ids of the runs of a file that words name: `r3`, `3`, `last`, or `r1..r4` for all that it
+/// has of these. Both ends of a range must be in it.
+fn chosen(file: &str, all: &[String], words: &[String]) -> Result<HashSet<String>, String> {
+    let one = |word: &str| -> Result<&String, String> {
+        if let Some(own) = all.iter().find(|id| *id == word) {
+            return Ok(own);
+        }
+        let is_last = word.eq_ignore_ascii_case(LAST);
+        let wanted = number(word);
+        let own = if is_last {
+            all.iter().max_by_key(|id| number(id))
+        } else {
+            let mut all = all.iter();
+            all.find(|id| wanted.is_some() && number(id) == wanted)
+        };
+        own.ok_or_else(|| {
+            if wanted.is_some() {
+                let known = all.join(", ");
+                return format!("{file} has no run {word}, but {known}");
+            }
+            format!("--only: expected runs such as r1 or r1..r4, found {word}")
+        })
+    };
+    let mut wanted = HashSet::new();
+    for word in words {
+        let Some((first, last)) = ends(word) else {
+            wanted.insert(one(word)?.clone());
+            continue;
+        };
+        let end = |word: &str| -> Result<u64, String> { Ok(number(one(word)?).unwrap_or(0)) };
+        let range = rising(end(first)?, end(last)?, word)?;
+        let is_own = |id: &&String| number(id).is_some_and(|number| range.contains(&number));
+        wanted.extend(all.iter().filter(is_own).cloned());
+    }
+    Ok(wanted)
+}
+
 fn changes(ready: &Ready) -> Vec<Change> {
     let changes = ready.changes.iter();
     let change = |one: &punctual_runner::repeats::Change| Change {
@@ -282,4 +317,43 @@ fn changes(ready: &Ready) -> Vec<Change> {
 
 fn into_runners(error: &anyhow::Error) -> punctual_runner::Error {
     punctual_runner::Error::Request(format!("{error:#}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_a_file_are_named_as_those_of_a_store() {
+        let all = ["r2", "r3", "r5", "r10"].map(str::to_owned);
+        let of = |words: &[&str]| -> Result<Vec<u64>, String> {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let found = chosen("a.punctual", &all, &words)?;
+            let mut found: Vec<u64> = found.iter().filter_map(|id| number(id)).collect();
+            found.sort_unstable();
+            Ok(found)
+        };
+        assert_eq!(of(&["r2..r5"]), Ok(vec![2, 3, 5]));
+        assert_eq!(of(&["3..last", "R2", "r3"]), Ok(vec![2, 3, 5, 10]));
+        assert_eq!(of(&["last"]), Ok(vec![10]));
+        assert_eq!(of(&["5"]), Ok(vec![5]));
+        for (word, expected) in [
+            ("r4", "a.punctual has no run r4, but r2, r3, r5, r10"),
+            ("r2..r4", "a.punctual has no run r4, but r2, r3, r5, r10"),
+            (
+                "r5..r2",
+                "expected the earlier run first, r2..r5, found r5..r2",
+            ),
+            (
+                "r2-r5",
+                "--only: expected runs such as r1 or r1..r4, found r2-r5",
+            ),
+            (
+                "r2..",
+                "--only: expected runs such as r1 or r1..r4, found r2..",
+            ),
+        ] {
+            assert_eq!(of(&[word]), Err(expected.to_owned()));
+        }
+    }
 }

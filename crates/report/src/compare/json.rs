@@ -80,7 +80,6 @@ enum Figure<'a> {
     /// A time.
     Time {
         /// The time.
-        #[cfg_attr(test, schemars(with = "i64"))]
         ns: Nanos,
         /// The ratio to the base's; null for the base itself, and where they cannot be divided.
         ratio: Option<f64>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-use punctual_model::Run;
 use punctual_model::run::State;
+use punctual_model::{MachineRecord, Run};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::*;
@@ -270,6 +270,24 @@ fn the_verdict_on_one_row_alone_is_told_in_full() {
     let told = of(1);
     let expected = "rt against none: undecided: too few runs: 1 and 1, ";
     assert!(told.starts_with(expected), "{told}");
+}
+
+#[test]
+fn in_real_time_it_asks_for_more_runs_and_for_no_seeds() {
+    let mut runs = fixtures::seeds(5);
+    runs.truncate(10);
+    for run in &mut runs {
+        let times = [1, 7, 2, 30, 4][run.seed as usize - 1];
+        run.machine = MachineRecord::default();
+        run.recordings[1] = fixtures::changed(&run.recordings[1], &|ns| ns * times);
+    }
+    let told = verdict_sentences(&compare(&Comparable::new(runs).unwrap())).concat();
+    let expected = "voluntary against none, timer, stress, cpu0: not separated";
+    assert_has(
+        &told,
+        &[expected, " more runs of each are enough to see 1.20×"],
+    );
+    assert!(!told.contains("seed"), "{told}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use punctual_model::run::State;
 use punctual_model::units::Nanos;
 use punctual_model::{Recording, Run};
 
-use super::{Comparison, refusal};
+use super::{Comparison, Digests, refusal};
 use crate::arrivals::as_far_as_foretold;
 use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
@@ -156,8 +156,13 @@ pub fn name(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// A verdict with its ratio and the further runs that would tell more, in words.
+/// A verdict with its ratio and the further seeds that would tell more, in words.
 pub fn told(judged: &Judged, rule: &Rule) -> String {
+    told_in(judged, rule, "seeds")
+}
+
+/// The same; `unit` is what further runs differ by: `seeds`, or in real time just `runs`.
+fn told_in(judged: &Judged, rule: &Rule, unit: &str) -> String {
     let ratio = judged.ratio.map_or(String::new(), |ratio| {
         let range = ratio.bounds.map_or(String::new(), |(low, high)| {
             format!(" ({} to {})", times(low), times(high))
@@ -171,7 +176,7 @@ pub fn told(judged: &Judged, rule: &Rule) -> String {
         }
         Verdict::NotSeparated { more: Some(more) } => {
             format!(
-                "; {more} more seeds of each are enough to see {}",
+                "; {more} more {unit} of each are enough to see {}",
                 times(rule.effect)
             )
         }
@@ -196,6 +201,11 @@ fn of_subject(comparison: &Comparison, at: usize) -> Vec<String> {
         "{} against {}",
         comparison.subjects[at], comparison.subjects[0]
     );
+    let unit = match comparison.digests[at] {
+        Digests::RealTime => "runs",
+        _ => "seeds",
+    };
+    let told = |judged: &Judged| told_in(judged, &comparison.rule, unit);
     match rows.as_slice() {
         [] => vec![format!("{both}: no row can be judged.")],
         // A single row with figures to tell is not alike even itself.
@@ -208,7 +218,7 @@ fn of_subject(comparison: &Comparison, at: usize) -> Vec<String> {
         }
         rows => rows
             .iter()
-            .map(|(title, judged)| format!("{both}, {title}: {}.", told(judged, &comparison.rule)))
+            .map(|(title, judged)| format!("{both}, {title}: {}.", told(judged)))
             .collect(),
     }
 }

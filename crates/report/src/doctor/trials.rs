@@ -233,10 +233,8 @@ struct Figure {
     /// Its name.
     name: &'static str,
     /// Its value without the option.
-    #[cfg_attr(test, schemars(with = "i64"))]
     without_ns: Nanos,
     /// Its value with the option.
-    #[cfg_attr(test, schemars(with = "i64"))]
     with_ns: Nanos,
 }
 

@@ -63,7 +63,6 @@ struct Answer<'a> {
     /// The number of samples in these runs.
     samples: u64,
     /// The measured time of these runs.
-    #[cfg_attr(test, schemars(with = "i64"))]
     time_ns: Nanos,
     /// The number of samples above the limit per second that is excluded, at the confidence.
     excluded_per_second: Option<f64>,
@@ -99,19 +98,16 @@ enum Demand {
     /// No sample is above a time.
     Never {
         /// The time.
-        #[cfg_attr(test, schemars(with = "i64"))]
         above_ns: Nanos,
     },
     /// No arrival is later than this.
     Arrival {
         /// The greatest lateness.
-        #[cfg_attr(test, schemars(with = "i64"))]
         at_most: Nanos,
     },
     /// No arrival is later than this, and samples are aimed at the worst of them.
     Reached {
         /// The greatest lateness.
-        #[cfg_attr(test, schemars(with = "i64"))]
         at_most: Nanos,
     },
     /// No run misses more periods than this.
@@ -122,16 +118,13 @@ enum Demand {
     /// No two samples of a run differ by more than this.
     Jitter {
         /// The difference.
-        #[cfg_attr(test, schemars(with = "i64"))]
         at_most_ns: Nanos,
     },
     /// Samples above a time are rare.
     Rare {
         /// The time.
-        #[cfg_attr(test, schemars(with = "i64"))]
         above_ns: Nanos,
         /// The measured time in which fewer than one such sample occurs.
-        #[cfg_attr(test, schemars(with = "i64"))]
         once_in_ns: Nanos,
     },
     /// A figure of the typical run meets a bound.
@@ -182,7 +175,6 @@ enum Why<'a> {
         /// The run's seed.
         seed: u64,
         /// The lateness of the sample.
-        #[cfg_attr(test, schemars(with = "i64"))]
         late_ns: Nanos,
         /// The function that ran for most of its delay.
         function: Option<&'a str>,
@@ -190,13 +182,10 @@ enum Why<'a> {
     /// No arrival is later than the limit.
     Arrivals {
         /// The time that was looked at, and so the number of moments.
-        #[cfg_attr(test, schemars(with = "i64"))]
         time_ns: Nanos,
         /// The lateness of the latest arrival.
-        #[cfg_attr(test, schemars(with = "i64"))]
         worst_ns: Nanos,
         /// The lateness of the latest aimed sample; null where none was aimed.
-        #[cfg_attr(test, schemars(with = "Option<i64>"))]
         reached_ns: Option<Nanos>,
     },
     /// Periods were missed in the worst run.
@@ -209,7 +198,6 @@ enum Why<'a> {
     /// The samples of the worst run differ.
     Jitter {
         /// The difference between the largest and the smallest.
-        #[cfg_attr(test, schemars(with = "i64"))]
         jitter_ns: Nanos,
         /// The run.
         run: &'a str,
@@ -257,10 +245,8 @@ struct Sample<'a> {
     /// Its number; null where samples were only counted.
     seq: Option<u64>,
     /// The time at which it was due; null where samples were only counted.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     at_ns: Option<Nanos>,
     /// Its value.
-    #[cfg_attr(test, schemars(with = "i64"))]
     value_ns: Nanos,
 }
 
@@ -277,7 +263,6 @@ enum More {
     /// More measured time without a further sample above the bound.
     Time {
         /// The least time.
-        #[cfg_attr(test, schemars(with = "i64"))]
         time_ns: Nanos,
     },
     /// Knowledge of every arrival of each run.

@@ -27,7 +27,8 @@ pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
                 "it is longer. The average is the mean of these percentages, each test counting "
                 "alike, as the paper computes it. No test can improve by more than 100 %, but one "
                 "may get worse by any amount: a single bad test pulls the average far down. Several "
-                "seeds are compared seed by seed: the middle of them, the smallest and the largest."
+                "seeds are compared seed by seed, and in real time runs one by one: the middle of "
+                "them, the smallest and the largest."
             }
         }
         @for one in &improved { (improvement(one)) }
@@ -35,15 +36,14 @@ pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
 }
 
 fn improvement(one: &Improvement) -> Markup {
-    let without_seed =
-        |all: &[(u64, f64)]| -> Vec<f64> { all.iter().map(|(_, value)| *value).collect() };
+    let values = |all: &[(u64, f64)]| -> Vec<f64> { all.iter().map(|(_, value)| *value).collect() };
     let cell = |worst: &Result<Vec<(u64, f64)>, String>| match worst {
-        Ok(worst) => html! { td { (spread(&without_seed(worst), false)) } },
+        Ok(worst) => html! { td { (spread(&values(worst), false)) } },
         Err(why) => html! { td.gap { (why) } },
     };
     let percents = |all: &[f64]| match all {
         [] => html! { td.gap { "not known" } },
-        all => html! { td { (percents(all)) } },
+        all => html! { td { (percents(all, one.unit)) } },
     };
     let (averages, count) = average(&one.tests);
     let missing = one.tests.len() - count;
@@ -56,7 +56,7 @@ fn improvement(one: &Improvement) -> Markup {
             tbody {
                 @for test in &one.tests { tr {
                     th scope="row" { (test.name) } (cell(&test.older)) (cell(&test.newer))
-                    (percents(&without_seed(&test.percents())))
+                    (percents(&values(&test.percents())))
                 } }
                 tr.strong {
                     th scope="row" { "average over " (count) " tests" } td {} td {}

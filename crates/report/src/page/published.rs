@@ -10,7 +10,7 @@ use crate::figure::Figure;
 use crate::matrix::{Matrix, Measurement};
 use crate::published::ABSOLUTE;
 use crate::published::directions::{Checked, checked};
-use crate::published::judged::{ClaimVerdict, seeds};
+use crate::published::judged::ClaimVerdict;
 pub use crate::published::repeated;
 use crate::published::scale::scaled;
 use crate::published::steps::{Counts, counts, loads, uncounted};
@@ -72,7 +72,7 @@ fn direction(one: &Checked<'_>) -> Markup {
             }
             td class=(class) {
                 (one.outcome)
-                @if let ClaimVerdict::Undecided(more) = one.outcome { small.quote { (seeds(more)) } }
+                @if let Some(needed) = one.needed() { small.quote { (needed) } }
             }
             td.free { (unbroken(&one.evidence)) }
         }

@@ -14,7 +14,7 @@ use punctual_published::{
 };
 
 use super::improvement::{average, improvements};
-use super::judged::{ClaimVerdict, Judged, Part, ends, part, percents, says, spread};
+use super::judged::{ClaimVerdict, Judged, Part, ends, needed, part, percents, says, spread};
 use super::measure::{OfRun, independent, loads, rows, sharpest};
 use super::roles::subjects;
 use crate::arrivals::as_far_as_foretold;
@@ -30,6 +30,18 @@ pub struct Checked<'a> {
     pub outcome: ClaimVerdict,
     /// The figures that show it, or the reason why it cannot be told.
     pub evidence: String,
+    /// The name of what tells a subject's runs from each other: `seed`, or `run` in real time.
+    unit: &'static str,
+}
+
+impl Checked<'_> {
+    /// States the need of an undecided claim: `4 more seeds`, or `4 more runs` in real time.
+    pub fn needed(&self) -> Option<String> {
+        match self.outcome {
+            ClaimVerdict::Undecided(more) => Some(needed(more, self.unit)),
+            _ => None,
+        }
+    }
 }
 
 /// All claims of a document.
@@ -63,6 +75,7 @@ fn one<'a>(matrix: &Matrix<'_>, direction: &'a Direction) -> Checked<'a> {
             _ => outcome,
         },
         evidence,
+        unit: matrix.columns.first().map_or("run", Column::unit),
     }
 }
 
@@ -188,12 +201,13 @@ fn row(
             .iter()
             .zip(&other)
             .all(|(one, other)| one.is_same(other));
-    let seeds = one.len().max(other.len());
+    let all = one.len().max(other.len());
     let [one, other] = [one, other].map(independent);
-    let same = match seeds - one.len().min(other.len()) {
+    let same = match all - one.len().min(other.len()) {
         0 => String::new(),
         _ if is_identical => String::new(),
-        same => format!("; of {seeds} seeds {same} changed nothing"),
+        same if of.is_virtual() => format!("; of {all} seeds {same} changed nothing"),
+        same => format!("; of {all} runs {same} repeat another to the last sample"),
     };
     let sides = [(of, &one), (than, &other)];
     let label = |(column, runs): (&Column<'_>, &Vec<OfRun<'_>>)| {
@@ -375,7 +389,7 @@ fn improvement(matrix: &Matrix<'_>, improved: &Improved) -> Result<Judged, Strin
             Part::of(found, Typical::Above),
             format!(
                 "{names}: {} over {count} of {all} tests",
-                percents(&averages)
+                percents(&averages, one.unit)
             ),
         );
     }

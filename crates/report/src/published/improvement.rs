@@ -15,6 +15,8 @@ pub struct Improvement {
     pub older: String,
     /// The other.
     pub newer: String,
+    /// The name of what tells a kernel's runs from each other: `seed`, or `run` in real time.
+    pub unit: &'static str,
     /// The tests.
     pub tests: Vec<Test>,
 }
@@ -74,6 +76,7 @@ pub fn improvements(matrix: &Matrix<'_>, improved: &Improved) -> Vec<Improvement
         .map(|(older, newer)| Improvement {
             older: older.name.clone(),
             newer: newer.name.clone(),
+            unit: newer.unit(),
             tests: tests(matrix, older, newer, &improved.what),
         })
         .collect()

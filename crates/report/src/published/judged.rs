@@ -18,9 +18,9 @@ pub enum ClaimVerdict {
     Holds,
     /// One of them shows the contrary, or that there is no difference.
     Fails,
-    /// So many more seeds are needed to tell it.
+    /// So many more seeds, or runs in real time, are needed to tell it.
     Undecided(usize),
-    /// Something is missing that no number of seeds supplies.
+    /// Something is missing that no number of runs supplies.
     CannotTell,
 }
 
@@ -35,11 +35,11 @@ impl fmt::Display for ClaimVerdict {
     }
 }
 
-/// States the need of an undecided claim: `4 more seeds`.
-pub fn seeds(more: usize) -> String {
+/// States the need of an undecided claim: `4 more seeds`. `unit` is that of its subjects.
+pub fn needed(more: usize, unit: &str) -> String {
     match more {
-        1 => "1 more seed".to_owned(),
-        more => format!("{more} more seeds"),
+        1 => format!("1 more {unit}"),
+        more => format!("{more} more {unit}s"),
     }
 }
 
@@ -50,7 +50,7 @@ pub enum Part {
     Shown,
     /// The contrary, or that there is no difference.
     Contradicted,
-    /// Nothing, before there are so many more seeds.
+    /// Nothing, before there are so many more seeds, or runs in real time.
     Open(usize),
 }
 
@@ -197,14 +197,14 @@ pub fn ends(values: &[f64]) -> (f64, f64) {
     )
 }
 
-/// The middle of several runs' percentages, and their range.
-pub fn percents(values: &[f64]) -> String {
+/// The middle of several runs' percentages, and their range. `unit` is that of their subjects.
+pub fn percents(values: &[f64], unit: &str) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = ends(values);
     let middle = sorted[(sorted.len() - 1) / 2];
     match values.len() {
         1 => format!("{middle:+.1} %"),
-        seeds => format!("{middle:+.1} % ({low:+.1} to {high:+.1} % over {seeds} seeds)"),
+        count => format!("{middle:+.1} % ({low:+.1} to {high:+.1} % over {count} {unit}s)"),
     }
 }

@@ -6,7 +6,7 @@ use punctual_published::Document;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::directions::checked;
-use super::judged::{ClaimVerdict, seeds};
+use super::judged::ClaimVerdict;
 use super::scale::scaled;
 use super::tables::table;
 use super::{ABSOLUTE, repeated};
@@ -28,9 +28,9 @@ pub fn directions_text(runs: &[Run], documents: &[Document], width: usize) -> St
         lines.line("");
         lines.line("Is it still so?");
         for one in checked(&matrix, document) {
-            let word = match one.outcome {
-                ClaimVerdict::Undecided(more) => format!("undecided, {}", seeds(more)),
-                outcome => outcome.to_string(),
+            let word = match one.needed() {
+                Some(needed) => format!("{}, {needed}", one.outcome),
+                None => one.outcome.to_string(),
             };
             let note = one.direction.note.as_deref().unwrap_or_default();
             let is_here = one.direction.needs.is_none() || one.outcome != ClaimVerdict::CannotTell;

@@ -57,25 +57,20 @@ struct Step {
     /// What is late.
     waits: Waits,
     /// The time of which each moment was looked at.
-    #[cfg_attr(test, schemars(with = "i64"))]
     time_ns: Nanos,
     /// In how many periods.
     periods: u64,
     /// Periods of which nothing counts.
     periods_left_out: u64,
     /// The time behind which no sample shows the path: arrivals there are later than is told.
-    #[cfg_attr(test, schemars(with = "i64"))]
     unlearnt_ns: Nanos,
     /// Samples of which the path was learnt.
     samples_learnt: usize,
     /// The worst of the run's own samples.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     sampled_ns: Option<Nanos>,
     /// The worst of every arrival.
-    #[cfg_attr(test, schemars(with = "i64"))]
     worst_ns: Nanos,
     /// The latest aimed sample; null where none was aimed.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     reached_ns: Option<Nanos>,
     /// At how many places at most a sample was to be aimed.
     aims: usize,
@@ -118,7 +113,6 @@ struct Quantile {
     #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     share: f64,
     /// How late at most.
-    #[cfg_attr(test, schemars(with = "i64"))]
     late_ns: Nanos,
 }
 
@@ -127,7 +121,6 @@ struct Quantile {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Later {
     /// How late.
-    #[cfg_attr(test, schemars(with = "i64"))]
     late_ns: Nanos,
     /// In this share of the time an arrival is later, from 0 to 1.
     #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
@@ -157,42 +150,32 @@ struct Shown {
     /// Who ran most of the longest.
     most_in: String,
     /// How long.
-    #[cfg_attr(test, schemars(with = "i64"))]
     most_ns: Nanos,
     /// How many such stretches there were.
     count: u64,
     /// The longest.
-    #[cfg_attr(test, schemars(with = "i64"))]
     length_ns: Nanos,
     /// The timer's interrupts that come into the path.
-    #[cfg_attr(test, schemars(with = "i64"))]
     interrupts_ns: Nanos,
     /// The state in which the path begins.
     path_from: String,
     /// The typical path from there.
-    #[cfg_attr(test, schemars(with = "i64"))]
     path_ns: Nanos,
     /// How late an arrival at its begin is.
-    #[cfg_attr(test, schemars(with = "i64"))]
     foretold_ns: Nanos,
     /// How many samples had been taken before it in its step.
     samples_before: u64,
     /// When it begins, since the clock was read for the last of them; null where the CPU slept before
     /// and after.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     after_ns: Option<Nanos>,
     /// How late the latest sample was that was aimed at it; null where none was.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     reached_ns: Option<Nanos>,
     /// How long interrupts took in the aimed sample behind what was off, its own among them.
     #[serde(default)]
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     reached_interrupts_ns: Option<Nanos>,
     /// Reached less foretold.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     difference_ns: Option<Nanos>,
     /// The moment that was aimed at, counted as `after_ns`.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     aimed_after_ns: Option<Nanos>,
     /// Whether they differ by no more than 100 ns, or 2 %.
     as_foretold: Option<bool>,
@@ -212,16 +195,12 @@ struct Shown {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WithSecond {
     /// How late it was.
-    #[cfg_attr(test, schemars(with = "i64"))]
     reached_ns: Nanos,
     /// How long behind the sample's own deadline the second timer was due.
-    #[cfg_attr(test, schemars(with = "i64"))]
     behind_ns: Nanos,
     /// For how long something was off from where it was due.
-    #[cfg_attr(test, schemars(with = "i64"))]
     off_ns: Nanos,
     /// How long interrupts took behind that, its own among them; null where its story is not told.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     interrupts_ns: Option<Nanos>,
     /// Its story in one sentence.
     cause: Option<String>,
@@ -235,7 +214,6 @@ struct Differs {
     /// that it calls.
     function: String,
     /// How much longer it ran than foretold; below zero, less long.
-    #[cfg_attr(test, schemars(with = "i64"))]
     by_ns: Nanos,
 }
 
@@ -248,7 +226,6 @@ struct Grows {
     /// How often.
     times: u32,
     /// How long each time took: each more adds as much.
-    #[cfg_attr(test, schemars(with = "i64"))]
     each_ns: Nanos,
 }
 

@@ -64,13 +64,10 @@ struct Watched<'a> {
     /// The number of interruptions.
     interruptions: u64,
     /// The time for which the CPU was watched.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     observed_ns: Option<Nanos>,
     /// All interruptions together, with the turns of other CPUs.
-    #[cfg_attr(test, schemars(with = "i64"))]
     sum_ns: Nanos,
     /// The longest interruption; null if there was none.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     longest_ns: Option<Nanos>,
     /// The events, the one that took most time first; one interruption can contain several.
     came_in: Vec<CameIn<'a>>,
@@ -92,10 +89,8 @@ struct CameIn<'a> {
     /// The number of times.
     times: usize,
     /// The time that the CPU itself spent on it, without the turns of other CPUs.
-    #[cfg_attr(test, schemars(with = "i64"))]
     sum_ns: Nanos,
     /// The longest single time.
-    #[cfg_attr(test, schemars(with = "i64"))]
     longest_ns: Nanos,
     /// The number of the sample with the longest time.
     longest_in: u64,

@@ -31,10 +31,8 @@ struct Document<'a> {
     /// The longest delay of each kind; a kind without delays is missing.
     delays: Vec<Kind<'a>>,
     /// The longest way from the last switch to a sample of the probe timer; null if there was none.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     way_back_ns: Option<Nanos>,
     /// The longest delay of a timer for which an idle CPU waits.
-    #[cfg_attr(test, schemars(with = "i64"))]
     timer_grain_ns: Nanos,
     /// The interrupts, by entry.
     interrupts: Vec<Vector<'a>>,
@@ -80,7 +78,6 @@ struct Kind<'a> {
     #[cfg_attr(test, schemars(extend("enum" = ["D_POID", "D_PAIE", "D_PSD", "D_ST"])))]
     delay: &'static str,
     /// The longest delay, without interrupts.
-    #[cfg_attr(test, schemars(with = "i64"))]
     longest_ns: Nanos,
     /// The number of delays.
     count: u64,
@@ -94,7 +91,6 @@ struct Kind<'a> {
     /// The function that took most of it.
     most_in: Option<&'a str>,
     /// The time that this function took.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     most_ns: Option<Nanos>,
 }
 
@@ -107,10 +103,8 @@ struct Vector<'a> {
     /// The number of interrupts.
     count: u64,
     /// The longest interrupt: oWCET.
-    #[cfg_attr(test, schemars(with = "i64"))]
     longest_ns: Nanos,
     /// The smallest distance between two, without sleep: oMIAT; null if there was only one.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     distance_ns: Option<Nanos>,
 }
 
@@ -131,10 +125,8 @@ struct Limit {
     )]
     interference: &'static str,
     /// The latency until the thread is scheduled: L; null above 100 ms.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     scheduled_ns: Option<Nanos>,
     /// The latency up to the reading of the clock in user space; also null if no way back was seen.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     sampled_ns: Option<Nanos>,
 }
 
@@ -147,10 +139,8 @@ struct Sample<'a> {
     /// Its recording.
     recording: &'a str,
     /// Its lateness.
-    #[cfg_attr(test, schemars(with = "i64"))]
     late_ns: Nanos,
     /// The time from it to a second timer that was aimed, too; null if there was none.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     second_ns: Option<Nanos>,
 }
 
@@ -162,10 +152,8 @@ struct Portion {
     #[cfg_attr(test, schemars(extend("enum" = ["what is off", "interrupts", "the path"])))]
     part: &'static str,
     /// Its length in the bound.
-    #[cfg_attr(test, schemars(with = "i64"))]
     bound_ns: Nanos,
     /// Its length in the sample.
-    #[cfg_attr(test, schemars(with = "i64"))]
     reached_ns: Nanos,
 }
 

@@ -35,7 +35,6 @@ struct Trace<'a> {
     /// The CPU on which it was.
     cpu: Option<u32>,
     /// The length of the whole.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     whole_ns: Option<Nanos>,
     /// The parts, in the order of time.
     pieces: Vec<Part<'a>>,
@@ -82,10 +81,8 @@ struct Part<'a> {
     )]
     kind: Kind,
     /// Its start, from the moment when the waiting began.
-    #[cfg_attr(test, schemars(with = "i64"))]
     from_ns: Nanos,
     /// Its length.
-    #[cfg_attr(test, schemars(with = "i64"))]
     length_ns: Nanos,
     /// The thread that had the CPU.
     thread: Option<&'a str>,

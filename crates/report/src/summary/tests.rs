@@ -124,14 +124,15 @@ fn a_verdict_beside_figures_of_all_cpus_is_that_of_the_smallest_effect() {
 }
 
 #[test]
-fn cpus_that_say_opposite_things_have_no_verdict_together() {
+fn cpus_that_say_opposite_things_are_told_one_by_one() {
     let text = summary(&on_two_cpus(of_rt_times(100)));
-    let part = "381 µs on none and 807 µs on rt: they cannot be compared run by run.";
+    let part = "381 µs on none and 807 µs on rt: run by run, none is lower on cpu1 and higher on \
+                cpu0 with 95 % confidence.";
     assert_has(&text, &[part]);
 }
 
 #[test]
-fn a_cpu_that_is_not_separated_leaves_the_others_open() {
+fn a_cpu_that_is_not_separated_hides_no_other_that_is() {
     // On the second CPU both have the same five figures, of other seeds.
     let alike = |run: &Run| {
         let seed = match run.subject.name.as_str() {
@@ -141,16 +142,63 @@ fn a_cpu_that_is_not_separated_leaves_the_others_open() {
         fixtures::run("none", seed).recordings.swap_remove(1)
     };
     let text = summary(&on_two_cpus(alike));
-    let part = "381 µs on none and 381 µs on rt: none and rt are not separated";
+    let part = "381 µs on none and 381 µs on rt: run by run, none is higher on cpu0 with 95 % \
+                confidence; none and rt are not separated on cpu1";
     assert_has(&text, &[part]);
 }
 
 #[test]
-fn a_cpu_that_behaved_the_same_is_no_verdict_on_one_that_did_not() {
+fn a_cpu_that_behaved_the_same_is_told_beside_one_that_did_not() {
     let same = |_: &Run| fixtures::run("rt", 1).recordings.swap_remove(1);
     let text = summary(&on_two_cpus(same));
-    let part = "8.07 µs on rt and 381 µs on none: they cannot be compared run by run.";
+    let part = "8.07 µs on rt and 381 µs on none: run by run, rt is lower on cpu0 and the same on \
+                cpu1 with 95 % confidence.";
     assert_has(&text, &[part]);
+}
+
+#[test]
+fn a_cpu_that_one_side_has_not_measured_is_told_beside_the_others() {
+    let mut runs = on_two_cpus(of_rt_times(10));
+    for run in runs.iter_mut().filter(|run| run.subject.name == "rt") {
+        run.recordings.pop();
+    }
+    let part = "8.07 µs on rt and 381 µs on none: run by run, rt is lower on cpu0 with 95 % \
+                confidence; no verdict on cpu1, as no run of rt measured it to the end.";
+    assert_has(&summary(&runs), &[part]);
+    runs.retain(|run| run.seed == 1);
+    let part = "8.07 µs on rt and 381 µs on none: no verdict on cpu0 from 1 seed of each, 5 are \
+                needed (--seeds 1..5); no verdict on cpu1, as no run of rt measured it to the end.";
+    assert_has(&summary(&runs), &[part]);
+}
+
+#[test]
+fn a_cpu_of_another_machine_is_no_gap_here() {
+    let mut runs = pick(&fixtures::seeds(5), &["none", "rt"]);
+    let mut other = fixtures::run("full", 1);
+    other.machine = MachineRecord::default();
+    let mut recording = other.recordings[1].clone();
+    recording.key.variant = "cpu1".into();
+    other.recordings.push(recording);
+    runs.push(other);
+    let part = "8.07 µs on rt and 381 µs on none: run by run, rt is 47 times lower (";
+    assert_has(&summary(&runs), &[part]);
+}
+
+#[test]
+fn of_many_cpus_it_tells_how_many() {
+    let row = |number: usize| {
+        let verdict = if number < 5 {
+            Verdict::Lower
+        } else {
+            Verdict::Higher
+        };
+        (format!("cpu{number}"), verdict)
+    };
+    let rows: Vec<(String, Verdict)> = (0..7).map(row).collect();
+    let of = |wanted: Verdict| places(&rows, |verdict| *verdict == wanted);
+    assert_eq!(of(Verdict::Lower).unwrap(), " on 5 of 7 CPUs");
+    assert_eq!(of(Verdict::Higher).unwrap(), " on cpu5 and cpu6");
+    assert_eq!(of(Verdict::Identical), None);
 }
 
 #[test]
@@ -169,6 +217,23 @@ fn seeds_are_told_once_or_each() {
     runs.truncate(16);
     let text = summary(&runs);
     assert_has(&text, &["on rt (1 seed) and 381 µs on none (5 seeds)"]);
+}
+
+#[test]
+fn in_real_time_it_speaks_of_runs_whose_seeds_may_be_equal() {
+    let mut runs = pick(&fixtures::seeds(5), &["none", "voluntary"]);
+    for run in &mut runs {
+        (run.seed, run.machine) = (1, MachineRecord::default());
+    }
+    let text = summary(&runs);
+    let part = "the worst wake-up latency over 5 runs was 381 µs on none and 384 µs on voluntary: \
+                none and voluntary are not separated";
+    assert_has(&text, &[part]);
+    assert!(!text.contains("seed"), "{text}");
+    runs.truncate(6);
+    let part = "381 µs on none (5 runs) and 384 µs on voluntary (1 run): no verdict from 1 run of \
+                each, ";
+    assert_has(&summary(&runs), &[part]);
 }
 
 #[test]

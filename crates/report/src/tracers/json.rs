@@ -38,10 +38,8 @@ struct Measured<'a> {
     /// The runs, one for each seed.
     runs: Vec<&'a str>,
     /// The median of all samples.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     median_ns: Option<Nanos>,
     /// The worst of all samples.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     worst_ns: Option<Nanos>,
     /// The median length of each stage, as the scope sees it; a tracer adds the difference to the
     /// kernel's entry without one.
@@ -62,7 +60,6 @@ struct Caught<'a> {
     /// Its number.
     seq: u64,
     /// Its lateness; null if the scope has no story.
-    #[cfg_attr(test, schemars(with = "Option<i64>"))]
     value_ns: Option<Nanos>,
     /// The agreement of the tracer with the scope; null if the scope has no story.
     /// `the same`: the function is the scope's, or both say that nothing stood in the way.

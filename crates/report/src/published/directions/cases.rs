@@ -137,6 +137,26 @@ fn a_run_in_which_the_seed_changed_nothing_is_no_further_draw() {
 }
 
 #[test]
+fn in_real_time_it_speaks_of_runs_and_not_of_seeds() {
+    let old: [(&str, &str, &[i64]); 1] = [("tick", "tick", &[48_000, 80_000])];
+    let new: [(&str, &str, &[i64]); 1] = [("tick", "tick", &[44_000, 80_000])];
+    let both = |seed| [run(seed, OLD, &old), run(seed, NEW, &new)];
+    let mut runs: Vec<Run> = (1..=5).flat_map(both).collect();
+    for run in &mut runs {
+        run.machine = MachineRecord::default();
+    }
+    let documents = documents().unwrap();
+    let checked = checked(&Matrix::new(&runs), &documents[3]);
+    let mut checked = checked.iter();
+    let one = checked.find(|one| one.direction.id == "tick-newer-lower");
+    let one = one.unwrap();
+    assert_eq!(one.needed().as_deref(), Some("3 more runs"));
+    let expected = "of 5 runs 4 repeat another to the last sample: too few runs: 1 and 1";
+    assert_has(&one.evidence, &[expected]);
+    assert!(!one.evidence.contains("seed"), "{}", one.evidence);
+}
+
+#[test]
 fn a_quotient_is_checked_within_each_subject() {
     let (found, evidence) = outcome(&two_rt(5, 10_000, 20_000), 3, "mutex-release-double");
     assert_eq!(found, ClaimVerdict::Holds);
@@ -188,7 +208,7 @@ fn in_real_time_runs_are_paired_by_their_places_and_not_by_their_one_seed() {
     assert_eq!(found, ClaimVerdict::Holds, "{evidence}");
     assert_eq!(
         evidence,
-        "new against old: +50.0 % (+50.0 to +50.0 % over 5 seeds) over 3 of 8 tests"
+        "new against old: +50.0 % (+50.0 to +50.0 % over 5 runs) over 3 of 8 tests"
     );
 }
 
