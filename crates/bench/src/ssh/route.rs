@@ -63,13 +63,15 @@ impl Route {
     }
 
     /// A command that has the board's shell run a line. It never asks for a password: a lost
-    /// connection is made again, and nobody may be there then.
+    /// connection is made again, and nobody may be there then. It waits for two minutes for a
+    /// machine that does not answer, which may be a busy one.
     pub fn command(&self, line: &str) -> Command {
         match self {
             Self::Ssh(destination) => {
                 let mut command = named(VARIABLE, "ssh");
                 command
-                    .args(["-T", "-o", "BatchMode=yes", "--", &destination.host])
+                    .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=120"])
+                    .args(["--", &destination.host])
                     .arg(line);
                 command
             }
