@@ -181,7 +181,7 @@ fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::
 }
 
 /// Builds a request that names an interface.
-pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
+fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid ifreq.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
     // A zero ends the name.
@@ -195,7 +195,7 @@ pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
 }
 
 /// Carries out a request of netdevice(7), and returns it as filled in by the kernel.
-pub(super) fn ask(what: libc::Ioctl, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
+fn ask(what: libc::Ioctl, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: the kernel reads and writes an ifreq, which lives here.
     super::check(unsafe { libc::ioctl(socket.as_raw_fd(), what, &raw mut request) })?;

@@ -17,24 +17,21 @@
 //! The kernel's `Documentation/networking/af_xdp.rst` describes this interface, and its
 //! `uapi/linux/bpf.h`, `if_link.h` and `if_xdp.h` have the numbers.
 
-mod program;
-mod ring;
-
 use std::io;
+use std::marker::PhantomData;
 use std::mem;
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use libc::{c_int, xdp_desc};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::net;
-use program::{attach, create_map, enter, load, program};
-use ring::{Kind, Mapping, Ring};
 
 /// The size of a chunk in bytes. The kernel leaves 256 bytes of it free before a received frame,
 /// and some cards fill whole kibibytes of the rest only (igb, igc): in chunks of 2,048 bytes they
@@ -286,6 +283,160 @@ fn at<T>(step: &str, result: io::Result<T>) -> io::Result<T> {
     })
 }
 
+/// Memory that is unmapped when dropped.
+#[derive(Debug)]
+struct Mapping {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: the memory belongs to the process, not to a thread.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+    /// Maps new memory, all of whose pages are there.
+    fn anonymous(length: usize) -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
+        let start = unsafe { mmap_anonymous(null_mut(), length, Self::ACCESS, flags)? }.cast();
+        Ok(Self { start, length })
+    }
+
+    /// Maps the memory that a socket has at this offset.
+    fn of(socket: &OwnedFd, offset: u64, length: usize) -> io::Result<Self> {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: as for `anonymous`.
+        let start = unsafe { mmap(null_mut(), length, Self::ACCESS, flags, socket, offset)? };
+        let start = start.cast();
+        Ok(Self { start, length })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one, and no reference into it outlives `self`. It can only
+        // fail for a range that was never mapped.
+        let _ = unsafe { munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// The four rings.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Fill,
+    Completion,
+    Received,
+    Outgoing,
+}
+
+impl Kind {
+    /// Returns the number and the name of the option that makes the ring, how many entries it has,
+    /// and at which offset the socket has it.
+    ///
+    /// The `libc` crate has these offsets as numbers of 32 bits with a sign on some machines.
+    fn facts(self) -> (c_int, &'static str, u32, u64) {
+        match self {
+            Self::Fill => {
+                let name = "XDP_UMEM_FILL_RING";
+                (libc::XDP_UMEM_FILL_RING, name, INCOMING, 0x1_0000_0000)
+            }
+            Self::Completion => {
+                let (option, name) = (libc::XDP_UMEM_COMPLETION_RING, "XDP_UMEM_COMPLETION_RING");
+                (option, name, OUTGOING, 0x1_8000_0000)
+            }
+            Self::Received => (libc::XDP_RX_RING, "XDP_RX_RING", INCOMING, 0),
+            Self::Outgoing => (libc::XDP_TX_RING, "XDP_TX_RING", OUTGOING, 0x8000_0000),
+        }
+    }
+
+    fn offsets(self, all: &libc::xdp_mmap_offsets) -> &libc::xdp_ring_offset {
+        match self {
+            Self::Fill => &all.fr,
+            Self::Completion => &all.cr,
+            Self::Received => &all.rx,
+            Self::Outgoing => &all.tx,
+        }
+    }
+}
+
+/// A ring of entries that a socket shares with the kernel: one of both puts entries in, the other
+/// takes them out.
+///
+/// Each side owns an index that only grows. An index is stored with `Release` when the entry is
+/// written or read, and the other side loads it with `Acquire`.
+#[derive(Debug)]
+struct Ring<T> {
+    memory: Mapping,
+    producer: usize,
+    consumer: usize,
+    entries: usize,
+    count: u32,
+    kind: PhantomData<T>,
+}
+
+impl<T: Copy> Ring<T> {
+    /// Makes a ring of a socket, and maps it.
+    fn new(socket: &OwnedFd, kind: Kind) -> io::Result<Self> {
+        let (option, name, count, offset) = kind.facts();
+        set(socket, option, name, &count)?;
+        let all = mmap_offsets(socket)?;
+        let offsets = kind.offsets(&all);
+        let (producer, consumer) = (offsets.producer as usize, offsets.consumer as usize);
+        let entries = offsets.desc as usize;
+        let length = entries + count as usize * mem::size_of::<T>();
+        let memory = at(name, Mapping::of(socket, offset, length))?;
+        Ok(Self {
+            memory,
+            producer,
+            consumer,
+            entries,
+            count,
+            kind: PhantomData,
+        })
+    }
+
+    /// Puts an entry in. There is room for it: a ring has as many entries as there are chunks that
+    /// can be in it.
+    fn put(&self, entry: T) {
+        let producer = self.index(self.producer);
+        let next = producer.load(Ordering::Relaxed);
+        // SAFETY: the process owns this entry until the index is stored.
+        unsafe { self.entry(next).write(entry) };
+        producer.store(next.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Takes an entry out, if there is one.
+    fn take(&self) -> Option<T> {
+        let consumer = self.index(self.consumer);
+        let next = consumer.load(Ordering::Relaxed);
+        if next == self.index(self.producer).load(Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: the process owns this entry until the index is stored; the kernel has written it.
+        let entry = unsafe { self.entry(next).read() };
+        consumer.store(next.wrapping_add(1), Ordering::Release);
+        Some(entry)
+    }
+
+    fn index(&self, place: usize) -> &AtomicU32 {
+        // SAFETY: the kernel has an aligned index at this place of the ring, which is mapped as
+        // long as `self` lives. Both sides access it atomically.
+        unsafe { AtomicU32::from_ptr(self.memory.start.add(place).cast()) }
+    }
+
+    /// Returns where an entry is. Their number is a power of two.
+    fn entry(&self, index: u32) -> *mut T {
+        let place = (index & (self.count - 1)) as usize;
+        // SAFETY: the mapping ends after `count` aligned entries from here on.
+        unsafe {
+            let first = self.memory.start.add(self.entries).cast::<T>();
+            first.add(place)
+        }
+    }
+}
+
 fn socket() -> io::Result<OwnedFd> {
     // SAFETY: the call takes plain numbers, and what it returns belongs to nobody else.
     unsafe {
@@ -380,6 +531,246 @@ fn bind_so(socket: &OwnedFd, index: i32, flags: u16) -> io::Result<()> {
     }
 }
 
+/// An instruction of BPF (the kernel's `struct bpf_insn`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+struct Instruction {
+    code: u8,
+    /// The destination in the lower four bits, the source in the upper ones.
+    registers: u8,
+    offset: i16,
+    immediate: i32,
+}
+
+// The registers: result, first arguments, which a call overwrites; a program begins with its
+// context in the first argument.
+const R0: u8 = 0;
+const R1: u8 = 1;
+const R2: u8 = 2;
+const R3: u8 = 3;
+const R4: u8 = 4;
+
+/// The program's verdict that leaves a frame to the kernel.
+const XDP_PASS: i32 = 2;
+/// The kernel's function `bpf_redirect_map`: map, key, verdict if the map has no such key.
+const REDIRECT_MAP: i32 = 51;
+// The places in the program's context (`struct xdp_md`).
+const DATA: i16 = 0;
+const DATA_END: i16 = 4;
+const RX_QUEUE_INDEX: i16 = 16;
+
+const fn instruction(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Instruction {
+    let registers = from << 4 | to;
+    Instruction {
+        code,
+        registers,
+        offset,
+        immediate,
+    }
+}
+
+/// Loads 32 bits from this place behind an address.
+const fn load_word(to: u8, from: u8, place: i16) -> Instruction {
+    instruction(0x61, to, from, place, 0)
+}
+
+/// Loads 16 bits from this place behind an address.
+const fn load_half(to: u8, from: u8, place: i16) -> Instruction {
+    instruction(0x69, to, from, place, 0)
+}
+
+const fn copy(to: u8, from: u8) -> Instruction {
+    instruction(0xbf, to, from, 0, 0)
+}
+
+const fn assign(to: u8, number: i32) -> Instruction {
+    instruction(0xb7, to, 0, 0, number)
+}
+
+const fn add(to: u8, number: i32) -> Instruction {
+    instruction(0x07, to, 0, 0, number)
+}
+
+/// Skips so many instructions if one register is greater than another.
+const fn skip_if_greater(one: u8, other: u8, count: i16) -> Instruction {
+    instruction(0x2d, one, other, count, 0)
+}
+
+/// Skips so many instructions if a register is not this number.
+const fn skip_unless(register: u8, number: i32, count: i16) -> Instruction {
+    instruction(0x55, register, 0, count, number)
+}
+
+/// Loads the address of the map behind a descriptor: the first half of it, and the second.
+const fn load_map(to: u8, map: RawFd) -> [Instruction; 2] {
+    const FROM_DESCRIPTOR: u8 = 1;
+    [
+        instruction(0x18, to, FROM_DESCRIPTOR, 0, map),
+        instruction(0, 0, 0, 0, 0),
+    ]
+}
+
+const fn call(function: i32) -> Instruction {
+    instruction(0x85, 0, 0, 0, function)
+}
+
+const fn exit() -> Instruction {
+    instruction(0x95, 0, 0, 0, 0)
+}
+
+/// Returns the program that redirects each frame of a type to the socket that the map has for its
+/// queue, and leaves all others to the kernel.
+fn program(map: RawFd, ethertype: u16) -> [Instruction; 15] {
+    let ethertype = i32::from(ethertype.to_be());
+    let [map, rest_of_map] = load_map(R1, map);
+    [
+        load_word(R2, R1, DATA_END),
+        load_word(R3, R1, DATA),
+        copy(R4, R3),
+        add(R4, HEADER as i32),
+        skip_if_greater(R4, R2, 8),
+        load_half(R4, R3, TYPE_AT),
+        skip_unless(R4, ethertype, 6),
+        load_word(R2, R1, RX_QUEUE_INDEX),
+        map,
+        rest_of_map,
+        assign(R3, XDP_PASS),
+        call(REDIRECT_MAP),
+        exit(),
+        assign(R0, XDP_PASS),
+        exit(),
+    ]
+}
+
+/// Calls bpf(2), and returns its result.
+///
+/// # Safety
+/// The attributes must begin as the kernel's `union bpf_attr` does for this command, and the
+/// addresses in it must be those of live memory of the size that the command expects.
+unsafe fn bpf<T>(command: c_int, attributes: &T) -> io::Result<c_int> {
+    let (size, attributes) = (mem::size_of::<T>(), &raw const *attributes);
+    // SAFETY: these attributes live, and the caller vouches for the rest.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, size) };
+    super::check(result as c_int)
+}
+
+/// Creates the map from queues to sockets.
+fn create_map() -> io::Result<OwnedFd> {
+    const BPF_MAP_CREATE: c_int = 0;
+    const BPF_MAP_TYPE_XSKMAP: u32 = 17;
+    #[repr(C)]
+    struct Attributes {
+        map_type: u32,
+        key_size: u32,
+        value_size: u32,
+        max_entries: u32,
+    }
+    let attributes = Attributes {
+        map_type: BPF_MAP_TYPE_XSKMAP,
+        key_size: 4,
+        value_size: 4,
+        max_entries: 64,
+    };
+    // SAFETY: these attributes have no address, and what the call returns belongs to nobody else.
+    unsafe {
+        let map = bpf(BPF_MAP_CREATE, &attributes);
+        Ok(OwnedFd::from_raw_fd(at("BPF_MAP_CREATE", map)?))
+    }
+}
+
+/// Makes a socket the one that the map has for its queue.
+fn enter(map: &OwnedFd, socket: &OwnedFd) -> io::Result<()> {
+    const BPF_MAP_UPDATE_ELEM: c_int = 2;
+    #[repr(C)]
+    struct Attributes {
+        map_fd: u32,
+        padding: u32,
+        key: u64,
+        value: u64,
+        flags: u64,
+    }
+    let (key, value) = (QUEUE, socket.as_raw_fd() as u32);
+    let attributes = Attributes {
+        map_fd: map.as_raw_fd() as u32,
+        padding: 0,
+        key: &raw const key as u64,
+        value: &raw const value as u64,
+        flags: 0,
+    };
+    // SAFETY: key and value live, and have the sizes that `create_map` gives.
+    let result = unsafe { bpf(BPF_MAP_UPDATE_ELEM, &attributes) };
+    at("BPF_MAP_UPDATE_ELEM", result).map(drop)
+}
+
+/// Loads a program, which the kernel checks.
+fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+    const BPF_PROG_LOAD: c_int = 5;
+    const BPF_PROG_TYPE_XDP: u32 = 6;
+    #[repr(C)]
+    struct Attributes {
+        prog_type: u32,
+        insn_cnt: u32,
+        insns: u64,
+        license: u64,
+    }
+    let attributes = Attributes {
+        prog_type: BPF_PROG_TYPE_XDP,
+        insn_cnt: program.len() as u32,
+        insns: program.as_ptr() as u64,
+        // None of the kernel's functions that it calls is for GPL programs only.
+        license: c"MIT".as_ptr() as u64,
+    };
+    // SAFETY: instructions and licence live; a zero ends the licence. What the call returns belongs
+    // to nobody else.
+    unsafe {
+        let program = bpf(BPF_PROG_LOAD, &attributes);
+        Ok(OwnedFd::from_raw_fd(at("BPF_PROG_LOAD", program)?))
+    }
+}
+
+/// Attaches a program to an interface as long as the descriptor that it returns is open: natively
+/// if the driver can.
+fn attach(program: &OwnedFd, index: i32) -> io::Result<(OwnedFd, Mode)> {
+    let native = match attach_so(program, index, Mode::Native) {
+        Ok(link) => return Ok((link, Mode::Native)),
+        Err(error) => error,
+    };
+    // Drivers have many errors for what they cannot do. Any other obstacle is also one here.
+    match attach_so(program, index, Mode::Generic) {
+        Ok(link) => Ok((link, Mode::Generic)),
+        Err(error) => at(
+            &format!("BPF_LINK_CREATE: native: {native}; generic"),
+            Err(error),
+        ),
+    }
+}
+
+/// Attaches a program in this mode.
+fn attach_so(program: &OwnedFd, index: i32, mode: Mode) -> io::Result<OwnedFd> {
+    const BPF_LINK_CREATE: c_int = 28;
+    const BPF_XDP: u32 = 37;
+    const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+    const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+    #[repr(C)]
+    struct Attributes {
+        prog_fd: u32,
+        target_ifindex: u32,
+        attach_type: u32,
+        flags: u32,
+    }
+    let attributes = Attributes {
+        prog_fd: program.as_raw_fd() as u32,
+        target_ifindex: index as u32,
+        attach_type: BPF_XDP,
+        flags: match mode {
+            Mode::Native => XDP_FLAGS_DRV_MODE,
+            Mode::Generic => XDP_FLAGS_SKB_MODE,
+        },
+    };
+    // SAFETY: these attributes have no address, and what the call returns belongs to nobody else.
+    unsafe { Ok(OwnedFd::from_raw_fd(bpf(BPF_LINK_CREATE, &attributes)?)) }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::sys::counting_allocator::allocations;
@@ -396,6 +787,33 @@ mod tests {
         frame[12..14].copy_from_slice(&ethertype.to_be_bytes());
         frame[14..22].copy_from_slice(&number.to_ne_bytes());
         frame
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn the_program_compares_the_type_in_network_order_and_jumps_to_its_last_verdict() {
+        let program = program(7, 0x88b5);
+        let bytes = |place: usize| {
+            let Instruction {
+                code, registers, ..
+            } = program[place];
+            let [low, high] = program[place].offset.to_le_bytes();
+            let [a, b, c, d] = program[place].immediate.to_le_bytes();
+            [code, registers, low, high, a, b, c, d]
+        };
+        // `strace -v` reads them so.
+        assert_eq!(bytes(0), [0x61, 0x12, 4, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes(4), [0x2d, 0x24, 8, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes(5), [0x69, 0x34, 12, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes(6), [0x55, 0x04, 6, 0, 0x88, 0xb5, 0, 0]);
+        assert_eq!(bytes(8), [0x18, 0x11, 0, 0, 7, 0, 0, 0]);
+        assert_eq!(bytes(9), [0; 8]);
+        assert_eq!(bytes(11), [0x85, 0, 0, 0, 51, 0, 0, 0]);
+        assert_eq!(mem::size_of_val(&program), 15 * 8);
+        for jump in [4, 6] {
+            let to = jump + 1 + program[jump].offset as usize;
+            assert_eq!(program[to..], [assign(R0, XDP_PASS), exit()]);
+        }
     }
 
     #[test]
