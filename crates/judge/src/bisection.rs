@@ -121,7 +121,8 @@ impl Bisection {
     }
 
     /// Takes this share from the level: a candidate was judged with it, even if that left it
-    /// undecided. One that was not judged takes nothing.
+    /// undecided. So does one that does not boot, which errs on the safe side; one that cannot be had
+    /// takes nothing.
     pub fn spend(&mut self, share: f64) {
         self.left = (self.left - share).max(0.0);
     }

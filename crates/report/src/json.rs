@@ -34,7 +34,8 @@ struct Document<'a> {
     #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     /// One or several.
-    runs: Vec<OfRun<'a>>,
+    #[cfg_attr(test, schemars(with = "Vec<OfRun<'_>>"))]
+    runs: EachRun<'a>,
 }
 
 /// One suite on one subject.
@@ -267,6 +268,18 @@ struct Captured<'a> {
     story: Value,
 }
 
+/// Runs, each written before the next one is looked at.
+struct EachRun<'a> {
+    runs: &'a [Run],
+    raw: bool,
+}
+
+impl Serialize for EachRun<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.runs.iter().map(|run| OfRun::of(run, self.raw)))
+    }
+}
+
 /// Kept samples, written from where they are: never all in memory as JSON.
 struct Raw<'a>(&'a Samples);
 
@@ -296,7 +309,7 @@ impl<'a> Document<'a> {
     fn of(runs: &'a [Run], raw: bool) -> Self {
         Self {
             schema: SCHEMA,
-            runs: runs.iter().map(|run| OfRun::of(run, raw)).collect(),
+            runs: EachRun { runs, raw },
         }
     }
 }

@@ -248,8 +248,8 @@ fn together(rows: &[(String, Judged)]) -> Option<Together> {
     let (_, first) = rows.first()?;
     let verdicts = || rows.iter().map(|(_, row)| &row.verdict);
     let is_decided = verdicts().any(|one| matches!(one, Verdict::Lower | Verdict::Higher));
-    let is_short = verdicts().any(|one| lack(one).is_some() && !is_one_sided(one));
-    let is_apart = is_decided || (is_short && verdicts().any(is_one_sided));
+    let lacks_alike = verdicts().all(|one| lacking_side(one) == lacking_side(&first.verdict));
+    let is_apart = is_decided || !lacks_alike;
     // Of equals the first.
     let open = rows.iter().rev().map(|(_, row)| row);
     let open = open.filter(|row| lack(&row.verdict).is_some());
@@ -268,9 +268,14 @@ fn together(rows: &[(String, Judged)]) -> Option<Together> {
     }
 }
 
-/// Returns true if there is no verdict because one side has no whole run with the measurement.
-fn is_one_sided(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Undecided(few) if few.have.0 == 0 || few.have.1 == 0)
+/// Returns the side that has no whole run with the measurement, 0 or 1, if there is no verdict
+/// because of that.
+fn lacking_side(verdict: &Verdict) -> Option<usize> {
+    match verdict {
+        Verdict::Undecided(few) if few.have.0 == 0 => Some(0),
+        Verdict::Undecided(few) if few.have.1 == 0 => Some(1),
+        _ => None,
+    }
 }
 
 /// The name of a row among those of one probe and load: `cpu0`.
@@ -506,11 +511,7 @@ fn verdict(
 
 /// States the verdict on each row (CPU), as they differ.
 fn apart(one: &SubjectFigure, other: &SubjectFigure, rows: &[(String, Verdict)]) -> String {
-    let decided = [
-        ("lower", Verdict::Lower),
-        ("higher", Verdict::Higher),
-        ("the same", Verdict::Identical),
-    ];
+    let decided = [("lower", Verdict::Lower), ("higher", Verdict::Higher)];
     let decided = decided.into_iter().filter_map(|(word, wanted)| {
         let place = places(rows, |verdict| *verdict == wanted)?;
         Some(format!("{word}{place}"))
@@ -520,10 +521,13 @@ fn apart(one: &SubjectFigure, other: &SubjectFigure, rows: &[(String, Verdict)])
         let (name, confidence) = (&one.name, Rule::default().confidence_percent());
         format!("run by run, {name} is {decided} with {confidence} % confidence")
     }));
-    let open: [fn(&Verdict) -> bool; 3] = [
+    let equal = places(rows, |verdict| *verdict == Verdict::Identical);
+    clauses.extend(equal.map(|place| format!("the same{place}, to the last sample")));
+    let open: [fn(&Verdict) -> bool; 4] = [
         |verdict| matches!(verdict, Verdict::NotSeparated { .. }),
-        |verdict| matches!(verdict, Verdict::Undecided(_)) && !is_one_sided(verdict),
-        is_one_sided,
+        |verdict| matches!(verdict, Verdict::Undecided(_)) && lacking_side(verdict).is_none(),
+        |verdict| lacking_side(verdict) == Some(0),
+        |verdict| lacking_side(verdict) == Some(1),
     ];
     clauses.extend(open.into_iter().filter_map(|is_own| {
         let place = places(rows, is_own)?;

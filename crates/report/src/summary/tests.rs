@@ -151,8 +151,8 @@ fn a_cpu_that_is_not_separated_hides_no_other_that_is() {
 fn a_cpu_that_behaved_the_same_is_told_beside_one_that_did_not() {
     let same = |_: &Run| fixtures::run("rt", 1).recordings.swap_remove(1);
     let text = summary(&on_two_cpus(same));
-    let part = "8.07 µs on rt and 381 µs on none: run by run, rt is lower on cpu0 and the same on \
-                cpu1 with 95 % confidence.";
+    let part = "8.07 µs on rt and 381 µs on none: run by run, rt is lower on cpu0 with 95 % \
+                confidence; the same on cpu1, to the last sample.";
     assert_has(&text, &[part]);
 }
 
