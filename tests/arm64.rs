@@ -85,7 +85,7 @@ fn the_host_has_no_influence_on_an_arm64_guest_either() {
 /// The scope tells each CPU's own path from the turns of the other, in the very same run.
 #[test]
 fn two_arm64_cpus_are_repeatable_and_explained() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !is_ready() || !has_fair_qemu_for(KERNELS[1]) {
+    if !is_ready() || !has_fair_qemu_for(KERNELS[1]) {
         return;
     }
     let scratch = Scratch::new();
@@ -113,7 +113,7 @@ fn two_arm64_cpus_are_repeatable_and_explained() {
 
 #[test]
 fn every_probe_is_measured_or_says_why_not() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !is_ready() {
+    if !is_ready() {
         return;
     }
     let scratch = Scratch::new();
@@ -298,7 +298,7 @@ pub(super) fn stalls_are_named(scratch: &Scratch, kernels: &[(&str, &str, Counts
 /// meets that; an aimed one does. The bound of RT has it among its delays and interrupts.
 #[test]
 fn what_holds_an_arm64_cpu_is_foretold_reached_and_bounded() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !is_ready() {
+    if !is_ready() {
         return;
     }
     let scratch = Scratch::new();
@@ -391,7 +391,7 @@ fn as_json(scratch: &Scratch, words: &[&str]) -> Value {
 /// Known answer: 250 ticks a second, each by the generic timer.
 #[test]
 fn each_tick_of_arm64_is_told_by_audit() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !is_ready() {
+    if !is_ready() {
         return;
     }
     let scratch = Scratch::new();
@@ -429,7 +429,7 @@ fn each_tick_of_arm64_is_told_by_audit() {
 /// interruption.
 #[test]
 fn each_interruption_on_arm64_is_a_sample_of_noise() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !is_ready() {
+    if !is_ready() {
         return;
     }
     for kernel in KERNELS {
@@ -456,7 +456,7 @@ fn each_interruption_on_arm64_is_a_sample_of_noise() {
 /// aimed sample proves one.
 #[test]
 fn a_search_on_arm64_finds_the_same_twice_and_what_grows() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !is_ready() {
+    if !is_ready() {
         return;
     }
     let scratch = Scratch::new();

@@ -157,7 +157,7 @@ fn stages_of(sample: &Value) -> Vec<&str> {
 /// The receiver and the cards' interrupts are where the suite puts them.
 #[test]
 fn frames_to_another_cpu_are_as_repeatable() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !has_fair_qemu() {
+    if !has_fair_qemu() {
         return;
     }
     let scratch = Scratch::new();
@@ -215,7 +215,7 @@ fn another_card_has_frames_of_its_own() {
 /// Two tools that measure one way differ by their own code, and that is as long on each kernel.
 #[test]
 fn what_rt_costs_is_what_ping_shows() {
-    if !punctual_skip::long("PUNCTUAL_LONG") || !punctual_skip::program("ping") {
+    if !punctual_skip::program("ping") {
         return;
     }
     let scratch = Scratch::new();
