@@ -17,6 +17,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Grace period for a client to clean up after it was told to end.
 const GRACE_OF_END: Duration = Duration::from_secs(5);
 
+/// The most bytes that are kept of a client's complaints.
+const COMPLAINTS: u64 = 64 << 10;
+
 /// The interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -58,6 +61,12 @@ impl Client {
             .process_group(0);
         let child = command.spawn()?;
         Ok(Self { child, end })
+    }
+
+    /// Begins to take what the client complains of, up to a limit.
+    pub fn complaints(&mut self) -> Option<JoinHandle<String>> {
+        let stderr = self.child.stderr.take()?;
+        Some(text_of(stderr.take(COMPLAINTS)))
     }
 
     /// Ends the client and everything that it has started.

@@ -27,9 +27,6 @@ const ALIVE: Duration = Duration::from_secs(10);
 /// The interval at which the link checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The most bytes that are kept of the complaints of the client and the board's shell.
-const COMPLAINTS: u64 = 64 << 10;
-
 /// An answer, or the fault in what came.
 type Heard = Result<Answer, FrameError>;
 
@@ -58,13 +55,7 @@ impl Link {
         if let Some(stdout) = client.child.stdout.take() {
             thread::spawn(move || hear(stdout, &sender));
         }
-        let complaints = client.child.stderr.take().map(|stderr| {
-            thread::spawn(move || {
-                let mut text = Vec::new();
-                let _ = stderr.take(COMPLAINTS).read_to_end(&mut text);
-                String::from_utf8_lossy(&text).into_owned()
-            })
-        });
+        let complaints = client.complaints();
         Ok(Self {
             requests: client.child.stdin.take(),
             route: route.clone(),

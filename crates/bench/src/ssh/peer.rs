@@ -59,9 +59,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The longest line that is read, in bytes.
 const LINE: u64 = 4 << 10;
 
-/// The most bytes that are kept of the complaints of the client.
-const COMPLAINTS: u64 = 64 << 10;
-
 /// A machine that answers frames, as `--peer` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -233,6 +230,9 @@ fn not_begun(error: Error) -> RunEnding {
     }
 }
 
+/// A line of the peer, and when it came: a line that nobody has looked at yet is no news.
+type Line = (Instant, String);
+
 /// The echo on a peer. It ends when this is dropped.
 struct Echo {
     route: Route,
@@ -240,7 +240,7 @@ struct Echo {
     /// dropped.
     beats: Option<Sender<()>>,
     client: Client,
-    lines: Receiver<String>,
+    lines: Receiver<Line>,
     complaints: Option<JoinHandle<String>>,
     /// The last line of the program, but for the one that tells that it answers.
     said: String,
@@ -263,13 +263,7 @@ impl Echo {
         if let Some(stdout) = client.child.stdout.take() {
             thread::spawn(move || pass_on(stdout, &sender));
         }
-        let complaints = client.child.stderr.take().map(|stderr| {
-            thread::spawn(move || {
-                let mut text = Vec::new();
-                let _ = stderr.take(COMPLAINTS).read_to_end(&mut text);
-                String::from_utf8_lossy(&text).into_owned()
-            })
-        });
+        let complaints = client.complaints();
         let (beats, is_over) = mpsc::channel();
         if let Some(input) = client.child.stdin.take() {
             thread::spawn(move || beat(input, &is_over));
@@ -292,8 +286,8 @@ impl Echo {
         let begun = Instant::now();
         loop {
             match self.lines.recv_timeout(LOOK) {
-                Ok(line) if line.starts_with(ANSWERS) => {
-                    self.heard = Instant::now();
+                Ok((at, line)) if line.starts_with(ANSWERS) => {
+                    self.heard = at;
                     return Ok(());
                 }
                 Ok(line) => self.hear(&line),
@@ -307,8 +301,8 @@ impl Echo {
     }
 
     /// Has the subject end (`stop`) when the peer answers no more, and returns the reason; or when
-    /// somebody asks for the end (`cancel`). Otherwise it ends when nobody is left to end
-    /// `is_over`.
+    /// somebody asks for the end (`cancel`). Otherwise it returns when the sender of `is_over` is
+    /// dropped.
     fn watch(
         &mut self,
         cancel: &AtomicBool,
@@ -356,8 +350,8 @@ impl Echo {
         }
     }
 
-    fn hear(&mut self, line: &str) {
-        self.heard = Instant::now();
+    fn hear(&mut self, (at, line): &Line) {
+        self.heard = *at;
         let line = line.strip_prefix(PREFIX).unwrap_or(line);
         if !line.is_empty() && line != ALIVE {
             line.clone_into(&mut self.said);
@@ -409,7 +403,7 @@ fn beat(mut input: ChildStdin, is_over: &Receiver<()>) {
 }
 
 /// Passes on the peer's lines until the connection ends.
-fn pass_on(from: impl Read, sender: &SyncSender<String>) {
+fn pass_on(from: impl Read, sender: &SyncSender<Line>) {
     let mut from = BufReader::new(from);
     loop {
         let mut line = Vec::new();
@@ -418,7 +412,7 @@ fn pass_on(from: impl Read, sender: &SyncSender<String>) {
             Ok(_) => {}
         }
         let line = String::from_utf8_lossy(&line).trim().to_owned();
-        if sender.send(line).is_err() {
+        if sender.send((Instant::now(), line)).is_err() {
             return;
         }
     }

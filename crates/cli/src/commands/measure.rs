@@ -56,7 +56,7 @@ pub struct MeasureArgs {
     #[command(flatten)]
     labgrid: LabgridArgs,
     /// On a real machine: the other end of the probe `packet`, which `ssh` reaches as root,
-    /// `ssh:[USER@]HOST[:DIRECTORY][:ADDRESS]`. `punctual-wire` answers there as long as this
+    /// `ssh:[USER@]HOST[:/DIRECTORY][:ADDRESS]`. `punctual-wire` answers there as long as this
     /// command measures. Frames go to ADDRESS, else to the IPv4 address of HOST
     #[arg(long, value_name = "PEER", value_parser = Peer::from_str)]
     peer: Option<Peer>,
