@@ -172,6 +172,19 @@ fn a_cpu_that_one_side_has_not_measured_is_told_beside_the_others() {
 }
 
 #[test]
+fn what_each_side_lacks_is_told_of_that_side() {
+    let mut runs = on_two_cpus(of_rt_times(1));
+    for run in runs.iter_mut().filter(|run| run.subject.name == "none") {
+        run.recordings.last_mut().unwrap().key.variant = "cpu2".into();
+    }
+    let part = "rt is lower on cpu0 with 95 % confidence; no verdict on cpu1, as no run of none \
+                measured it to the end; no verdict on cpu2, as no run of rt measured it to the end.";
+    let text = summary(&runs);
+    let clauses: Vec<&str> = part.trim_end_matches('.').split("; ").collect();
+    assert_has(&text, &clauses);
+}
+
+#[test]
 fn a_cpu_of_another_machine_is_no_gap_here() {
     let mut runs = pick(&fixtures::seeds(5), &["none", "rt"]);
     let mut other = fixtures::run("full", 1);
