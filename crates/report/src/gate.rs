@@ -227,8 +227,10 @@ pub struct Row {
     pub gap: Option<String>,
     /// True if the gap is about words of the probe that differ, and nothing is missing.
     pub has_words: bool,
-    /// The differences, by seed.
+    /// The differences, by seed; none in real time, where no run is the same as another.
     pub differences: Vec<(u64, Difference)>,
+    /// True in virtual time: only there a run without differences is the same.
+    pub is_virtual: bool,
     /// The number of samples here, over all runs.
     pub samples: u64,
 }
@@ -242,10 +244,10 @@ impl Row {
 
     /// Takes the standing of the worst figure. With something missing, it is undecided at least.
     fn stand(&mut self) {
-        let least = match (&self.gap, self.differences.is_empty()) {
-            (Some(_), _) => Standing::Undecided,
-            (None, true) => Standing::Unchanged,
-            (None, false) => Standing::NotWorse,
+        let least = match &self.gap {
+            Some(_) => Standing::Undecided,
+            None if self.is_virtual && self.differences.is_empty() => Standing::Unchanged,
+            None => Standing::NotWorse,
         };
         let figures = self.figures.iter().filter(|one| one.counts());
         let figures = figures.map(|one| one.standing);
@@ -395,10 +397,11 @@ fn pairs(there: &[&Run], here: &[&Run]) -> Vec<Pair> {
             seed: here.seed,
             there: there.id.clone(),
             here: here.id.clone(),
-            is_equal: here.is_virtual() && both.0.is_some() && both.0 == both.1,
+            is_equal: both.0.is_some() && both.0 == both.1,
         })
     };
-    here.iter().filter_map(pair).collect()
+    let here = here.iter().filter(|run| run.is_virtual());
+    here.filter_map(pair).collect()
 }
 
 impl Gated {

@@ -11,7 +11,7 @@ use crate::compare::{Cell, found, word};
 use crate::matrix::{Column, Measurement};
 use crate::views;
 
-/// Returns the differences of a measurement, by seed.
+/// Returns the differences of a measurement, by seed; none in real time.
 /// For a probe that tells words, it also says which of them differ.
 pub(super) fn differences(
     row: &Measurement,
@@ -20,12 +20,14 @@ pub(super) fn differences(
 ) -> (Vec<(u64, Difference)>, Option<String>) {
     let [there, here] = [other, own].map(|column| found(column, row));
     let mut differences = Vec::new();
-    for here in &here {
+    for here in here.iter().filter(|here| here.0.is_virtual()) {
         let there = there.iter().find(|there| there.0.seed == here.0.seed);
         let difference = there.and_then(|there| Difference::of(*there, *here));
         differences.extend(difference.map(|difference| (here.0.seed, difference)));
     }
+    // The shares of a round trip vary as its samples do, which are judged.
     let findings = row.view().findings(&row.variant);
+    let findings = findings.filter(|_| row.probe != "packet");
     let mut told = findings.filter_map(|finding| {
         let label = finding.label;
         if let Some(by_seed) = apart(finding, &there, &here) {
@@ -50,6 +52,7 @@ pub(super) fn differences(
 /// A finding of one run.
 struct Told {
     seed: u64,
+    is_virtual: bool,
     /// Its value, if it is a number.
     number: Option<f64>,
     text: String,
@@ -59,6 +62,7 @@ impl Told {
     fn of(finding: &FindingView, (run, recording): &(&Run, &Recording)) -> Self {
         Self {
             seed: run.seed,
+            is_virtual: run.is_virtual(),
             number: recording.findings.get(finding.key).and_then(number),
             text: views::told(finding, &recording.findings).text,
         }
@@ -66,7 +70,7 @@ impl Told {
 }
 
 /// Returns the difference between findings that vary from run to run: numbers that do not overlap,
-/// or words that differ with one seed.
+/// or words that differ with one seed, which is one run in virtual time.
 fn apart(
     finding: &FindingView,
     there: &[(&Run, &Recording)],
@@ -85,7 +89,7 @@ fn apart(
             format!("{least} to {most}, where the baseline has {low} to {high}")
         });
     }
-    here.iter().find_map(|own| {
+    here.iter().filter(|own| own.is_virtual).find_map(|own| {
         let is_other = |one: &&Told| one.seed == own.seed && one.text != own.text;
         let other = there.iter().find(is_other)?;
         Some(format!(

@@ -70,9 +70,12 @@ pub struct Judged {
     pub there: Nanos,
     /// The middle run here.
     pub here: Nanos,
-    /// The number of shared seeds with which it is higher here.
+    /// A run's name: `seed` in virtual time, `run` in real time.
+    pub unit: &'static str,
+    /// The number of shared seeds with which it is higher here; 0 in real time, where no run is
+    /// the same as another.
     pub higher: usize,
-    /// The number of seeds that both have.
+    /// The number of seeds that both have; 0 in real time.
     pub seeds: usize,
     /// Run by run: lower, higher, not separated.
     pub compared: Comparison,
@@ -242,7 +245,7 @@ pub(super) fn rows(
             Err(gap) => (Vec::new(), Some(gap)),
         };
         let compared: Vec<Comparison> = compared.by_ref().take(drawn.len()).collect();
-        let figures = judged(&drawn, &compared, terms);
+        let figures = judged(&drawn, &compared, terms, own);
         let samples = found(own, row).iter().map(|(_, one)| one.count).sum();
         let mut row = Row {
             samples,
@@ -252,6 +255,7 @@ pub(super) fn rows(
             gap,
             has_words,
             differences,
+            is_virtual: own.is_virtual(),
         };
         row.stand();
         row
@@ -272,9 +276,14 @@ fn drawn(
         if found.is_empty() {
             return Err(format!("not measured{side}"));
         }
-        let is_found = |run: &&Run| found.iter().any(|(own, _)| own.seed == run.seed);
+        let is_found = |run: &&Run| found.iter().any(|(own, _)| own.id == run.id);
         if let Some(run) = column.runs.iter().find(|run| !is_found(run)) {
-            return Err(format!("not measured{side} with seed {}", run.seed));
+            let which = if column.is_virtual() {
+                format!("with seed {}", run.seed)
+            } else {
+                format!("in {}", run.id)
+            };
+            return Err(format!("not measured{side} {which}"));
         }
     }
     let counts = || {
@@ -427,7 +436,12 @@ fn stats(found: &[(&Run, &Recording)]) -> Vec<(u64, Stats)> {
     found.iter().map(of_run).collect()
 }
 
-fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged> {
+fn judged(
+    drawn: &[Drawn],
+    compared: &[Comparison],
+    terms: &Terms,
+    own: &Column<'_>,
+) -> Vec<Judged> {
     let median = drawn.iter().find(|one| one.name == "median");
     let median = median.map(|one| one.middles()[0]);
     let one = |(drawn, compared): (&Drawn, &Comparison)| {
@@ -441,7 +455,7 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
             let there = drawn.there.iter().find(|(own, _)| own == seed)?;
             Some(*here > there.1)
         });
-        let both: Vec<bool> = both.collect();
+        let both: Vec<bool> = both.filter(|_| own.is_virtual()).collect();
         let usual = median.unwrap_or(there).0.abs() as f64;
         let standing = if drawn.of == Of::Function {
             let grown = (here - there).0 as f64;
@@ -467,6 +481,7 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
             within,
             there,
             here,
+            unit: own.unit(),
             higher: both.iter().filter(|is_higher| **is_higher).count(),
             seeds: both.len(),
             compared: *compared,

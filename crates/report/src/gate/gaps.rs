@@ -141,6 +141,7 @@ pub(super) fn of_sides(there: &[&Run], here: &[&Run]) -> Vec<Gap> {
 
 /// Makes each row that lacks something say so; a step without a row gets one.
 pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
+    let is_virtual = rows.iter().all(|row| row.is_virtual);
     for gap in gaps {
         let is_of = |row: &Row| {
             gap.step.is_none() || (&row.row.probe, &row.row.load) == (&gap.probe, &gap.load)
@@ -170,6 +171,7 @@ pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
                 gap: Some(gap.why.clone()),
                 has_words: false,
                 differences: Vec::new(),
+                is_virtual,
                 samples: 0,
             });
         }

@@ -186,9 +186,10 @@ struct Figure<'a> {
     before_ns: i64,
     /// The value of the middle run here.
     after_ns: i64,
-    /// The number of shared seeds with which it is higher here.
+    /// The number of shared seeds with which it is higher here; 0 in real time.
     higher_seeds: usize,
-    /// The number of seeds that both sides have.
+    /// The number of seeds that both sides have; 0 in real time, where no run is the same as
+    /// another.
     seeds: usize,
     /// The comparison, run by run.
     compared: Compared,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use punctual_model::arrivals::Arrivals;
 use punctual_model::record::Unsupported;
 use punctual_model::run::State;
-use punctual_model::{Finding, MachineRecord, Nanos, Recorder, RecordingKey};
+use punctual_model::{Fact, Finding, MachineRecord, Nanos, Recorder, RecordingKey};
 use serde_json::Value;
 
 use super::*;
@@ -195,6 +195,37 @@ fn what_is_lower_is_not_worse_and_too_few_runs_are_undecided() {
     let json = gate_json(&few);
     let rows = json["subjects"][0]["measurements"].as_array().unwrap();
     assert!(rows.iter().all(|row| row["decide"].is_string()), "{json}");
+}
+
+/// In real time all runs have one seed, and none is the same as another.
+#[test]
+fn in_real_time_it_speaks_of_runs_and_pairs_none() {
+    let real = |count, id, per_cent| {
+        let mut all = runs(1..=count, id, per_cent);
+        for run in &mut all {
+            (run.seed, run.machine) = (1, MachineRecord::default());
+            let found = run.provenance.as_mut().unwrap();
+            found.facts.insert("virtualised".into(), Fact::Flag(false));
+        }
+        all
+    };
+    let worse = gate(&real(5, "old", 100), &real(5, "new", 150));
+    assert_eq!(worse.standing(), Standing::Worse, "{}", text(&worse));
+    let title = title(&worse);
+    assert!(title.ends_with(" µs"), "{title}");
+    let told = worse.subjects[0].sentence();
+    assert_eq!(told, "no seed is in both, or times are real");
+    let all = gate_text(&worse, 80, Detail::Samples);
+    assert!(!all.contains("seed 1"), "{all}");
+    let json = gate_json(&worse);
+    assert_eq!(json["subjects"][0]["runs"], serde_json::json!([]));
+    schema(&json).unwrap();
+    let few = flowing(&gate(&real(2, "old", 100), &real(2, "new", 150)));
+    assert!(few.contains("2 of 6 runs that it takes"), "{few}");
+    let mut partly = real(5, "new", 100);
+    partly[4].recordings.remove(0);
+    let partly = flowing(&gate(&real(5, "old", 100), &partly));
+    assert!(partly.contains("nothing was measured (new5)"), "{partly}");
 }
 
 #[test]

@@ -311,9 +311,11 @@ pub(crate) fn how_sure(figure: &Judged) -> String {
         _ if figure.standing != Standing::Undecided || !figure.counts() => higher,
         Verdict::Undecided(few) => {
             let (have, needed) = (few.have.0.min(few.have.1), few.needed);
-            format!(", {have} of {needed} seeds that it takes")
+            format!(", {have} of {needed} {}s that it takes", figure.unit)
         }
-        Verdict::NotSeparated { more: Some(more) } if more > 0 => format!(", {more} more seeds"),
+        Verdict::NotSeparated { more: Some(more) } if more > 0 => {
+            format!(", {more} more {}s", figure.unit)
+        }
         Verdict::Higher => format!("{higher}, by more than is tolerated?"),
         _ => String::new(),
     };
