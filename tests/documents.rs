@@ -63,7 +63,8 @@ fn in_code(probe: &str) -> BTreeMap<String, String> {
         (name, value)
     };
     let is_told = |(name, _): &(String, String)| {
-        probe != "packet" || !["xdp", "mode", "cpus"].contains(&name.as_str())
+        let own = ["xdp", "ptp", "mode", "collector", "cpus"];
+        probe != "packet" || !own.contains(&name.as_str())
     };
     found.into_iter().filter(is_told).map(default).collect()
 }

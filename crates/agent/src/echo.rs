@@ -10,6 +10,7 @@ use lexopt::{Arg, Parser};
 use punctual_model::{CpuId, Reason};
 
 use crate::network::{ETHERTYPE, PORTS};
+use crate::probes::packet::stamped;
 use crate::rt;
 use crate::sys::net;
 use crate::sys::sched::Policy;
@@ -24,9 +25,9 @@ Usage: punctual-wire echo [OPTIONS]
   --cpu N        the CPU that they run on (default 0)
   --help         this text
 
-Raw frames of type 0x88B5 come back on every interface, datagrams and
-connections to port 20998 on every address. Until Ctrl-C. Needs root, or
-CAP_NET_RAW and CAP_SYS_NICE.
+Raw frames of type 0x88B5, and those of kind = \"ptp\", come back on every
+interface, datagrams and connections to port 20998 on every address. Until
+Ctrl-C. Needs root, or CAP_NET_RAW and CAP_SYS_NICE.
 
 Example, with the other machine's address in the measuring machine's suite:
   punctual-wire echo --cpu 1 &
@@ -79,6 +80,9 @@ fn answer(options: Options) -> Result<()> {
     let datagrams = UdpSocket::bind(place).with_context(|| format!("UDP port {}", PORTS[1]))?;
     let listener = TcpListener::bind(place).with_context(|| format!("TCP port {}", PORTS[1]))?;
     let frames = net::frames_of_all(ETHERTYPE).context("raw frames")?;
+    let stamped = net::frames_of_all(stamped::ETHERTYPE).context("raw frames")?;
+    // Messages of clocks are not its own.
+    stamped::only_own(&stamped).context("SO_ATTACH_FILTER")?;
     let prepared = move || -> Result<(), Reason> {
         rt::lock_memory()?;
         rt::pin(options.cpu)?;
@@ -87,8 +91,9 @@ fn answer(options: Options) -> Result<()> {
     // What it lacks is told before it says that it answers.
     threads::alone(prepared).map_err(|reason| anyhow::anyhow!("{reason}"))?;
     let ended: Result<(), Reason> = std::thread::scope(|scope| {
-        let lives: [Box<dyn FnOnce() -> io::Result<()> + Send + '_>; 3] = [
+        let lives: [Box<dyn FnOnce() -> io::Result<()> + Send + '_>; 4] = [
             Box::new(|| echo_frames(&frames)),
+            Box::new(|| echo_frames(&stamped)),
             Box::new(|| echo_datagrams(&datagrams)),
             Box::new(|| echo_connections(&listener)),
         ];

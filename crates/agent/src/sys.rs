@@ -30,6 +30,8 @@ pub mod pulse;
 pub mod sched;
 pub mod semaphore;
 pub mod signal;
+#[cfg(feature = "wire")]
+pub mod stamping;
 pub mod time;
 pub mod tsc;
 #[cfg(feature = "wire")]

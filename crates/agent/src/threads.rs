@@ -2,7 +2,7 @@
 //! The threads of probes and programs: their start, and groups of threads for probes that need
 //! several: on one CPU unless one is elsewhere, each with a priority of its own.
 //!
-//! No thread of the target is started in another way. If one cannot be created
+//! No thread that measures is started in another way. If one cannot be created
 //! (`RLIMIT_NPROC`, `RLIMIT_MEMLOCK`), the existing ones end, and the reason is returned.
 
 use std::ops::Range;

@@ -608,7 +608,19 @@ impl Wire {
 /// The probe's description for the workstation.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
+    #[cfg(not(feature = "wire"))]
     view: View::of_samples(Shape::Latency, "frame over the wire"),
+    #[cfg(feature = "wire")]
+    view: View {
+        findings: &[
+            stamped::shown("own_median", "this end, median"),
+            stamped::shown("own_worst", "this end, worst stamped"),
+            stamped::shown("beyond_median", "beyond the card, median"),
+            stamped::shown("beyond_worst", "beyond the card, worst stamped"),
+            stamped::shown("stamped", "stamped"),
+        ],
+        ..View::of_samples(Shape::Latency, "frame over the wire")
+    },
     scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
@@ -616,6 +628,9 @@ pub const INFO: ProbeInfo = ProbeInfo {
 const NOT_COUNTED: u64 = u64::MAX;
 /// The longest frame.
 const ROOM: usize = 1_514;
+
+#[cfg(feature = "wire")]
+pub(crate) mod stamped;
 
 #[cfg(test)]
 mod tests {

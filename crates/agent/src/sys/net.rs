@@ -181,7 +181,7 @@ fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::
 }
 
 /// Builds a request that names an interface.
-fn request(name: &str) -> io::Result<libc::ifreq> {
+pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid ifreq.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
     // A zero ends the name.
@@ -195,7 +195,7 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
 }
 
 /// Carries out a request of netdevice(7), and returns it as filled in by the kernel.
-fn ask(what: libc::Ioctl, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
+pub(super) fn ask(what: libc::Ioctl, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     // SAFETY: the kernel reads and writes an ifreq, which lives here.
     super::check(unsafe { libc::ioctl(socket.as_raw_fd(), what, &raw mut request) })?;
@@ -292,6 +292,35 @@ pub fn frames_of_all(ethertype: u16) -> io::Result<UdpSocket> {
     Ok(socket(libc::AF_PACKET, libc::SOCK_RAW, protocol)?.into())
 }
 
+/// Has a socket of whole frames receive those only that have this number at this place, in the
+/// byte order of networks (`SO_ATTACH_FILTER`, Linux's `Documentation/networking/filter.rst`).
+/// Frames that have come before stay.
+#[cfg(feature = "wire")]
+pub fn only_frames_with(socket: &UdpSocket, place: u32, number: u32) -> io::Result<()> {
+    let step = |code: u32, jt, jf, k| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, place),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: steps.len() as u16,
+        filter: steps.as_mut_ptr(),
+    };
+    let size = mem::size_of_val(&program) as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    let value = (&raw const program).cast();
+    // SAFETY: the kernel reads a program of this size and its steps, which live here.
+    super::check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value, size) })?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,5 +333,23 @@ mod tests {
         assert_eq!(long.kind(), io::ErrorKind::InvalidInput);
         let none = index("no-such-wire").unwrap_err();
         assert_eq!(none.raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[cfg(feature = "wire")]
+    #[test]
+    fn frames_without_the_number_do_not_come_in() {
+        let [near, far] = std::array::from_fn(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+        // What a socket of datagrams filters begins with their header of 8 bytes.
+        only_frames_with(&far, 8 + 2, 0x7063_746c).unwrap();
+        for text in [&b"..clock"[..], b"..pctl", b"short"] {
+            near.send_to(text, far.local_addr().unwrap()).unwrap();
+        }
+        far.set_nonblocking(true).unwrap();
+        let mut room = [0; 9];
+        assert_eq!(far.recv(&mut room).unwrap(), 6);
+        assert_eq!(
+            far.recv(&mut room).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
     }
 }

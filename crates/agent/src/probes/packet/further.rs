@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parameters of `packet` that only `punctual-wire` has: `AF_XDP`, a receiver and interrupts on
-//! CPUs of their own, a priority for frames, and another machine at the other end.
+//! The parameters of `packet` that only `punctual-wire` has: `AF_XDP`, frames that the card stamps, a
+//! receiver and interrupts on CPUs of their own, a priority for frames, and another machine at the
+//! other end.
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use punctual_model::{CpuId, Nanos, Reason, Recording};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{ECHO_REQUEST, ETHERTYPE, End, Kind, LOST, NOT_COUNTED, PORTS, Packet, TRIALS, Way};
+use super::stamped::{self, Collector, SYNC, Stamped};
+use super::{
+    ECHO_REQUEST, ETHERTYPE, End, Kind, LOST, NO_BUSY_POLL, NOT_COUNTED, PORTS, Packet, TRIALS, Way,
+};
 use crate::probes::{Context, Measurement, within};
 use crate::setting::SettingGuard;
 use crate::sys::net;
@@ -26,6 +30,12 @@ const NAMES: [&str; 4] = ["receiver_cpu", "interrupt_cpu", "so_priority", "peer"
 /// The kind of frames that go by `AF_XDP`; they are raw frames.
 const XDP: &str = "xdp";
 
+/// The kind of frames that the sending card stamps; they are raw frames, too.
+const PTP: &str = "ptp";
+
+/// The length of a hardware address, of which a frame begins with two.
+const ADDRESS: usize = 6;
+
 /// The highest priority that `SO_PRIORITY` takes without `CAP_NET_ADMIN`.
 const SO_PRIORITY_MAX: u8 = 6;
 
@@ -35,6 +45,9 @@ pub(super) struct Further {
     /// True if frames bypass the kernel's network stack, by `AF_XDP`.
     #[serde(skip)]
     xdp: bool,
+    /// True if frames are messages of the Precision Time Protocol, which the sending card stamps.
+    #[serde(skip)]
+    ptp: bool,
     /// The CPU that the receiver is bound to, if it is not the sender's.
     receiver_cpu: Option<CpuId>,
     /// The CPU that handles the interrupts of both cards, if it is not the kernel's choice.
@@ -46,6 +59,9 @@ pub(super) struct Further {
     /// The way in which the XDP program is attached, once it is.
     #[serde(skip)]
     mode: OnceLock<&'static str>,
+    /// The thread that takes the card's time stamps, while frames are sent.
+    #[serde(skip)]
+    collector: Arc<Mutex<Option<Collector>>>,
 }
 
 /// The probe with all of its parameters.
@@ -63,12 +79,13 @@ pub(super) fn parse(table: &Table) -> Result<Box<dyn Measurement>, String> {
         .partition(|(name, _)| NAMES.contains(&name.as_str()));
     let mistake = |error: toml::de::Error| error.message().to_owned();
     let mut further: Further = further.try_into().map_err(mistake)?;
-    if table.get("kind").and_then(Value::as_str) == Some(XDP) {
-        further.xdp = true;
+    let kind = table.get("kind").and_then(Value::as_str);
+    (further.xdp, further.ptp) = (kind == Some(XDP), kind == Some(PTP));
+    if further.xdp || further.ptp {
         table.insert("kind".into(), "raw".into());
     }
-    let mut packet: Packet = table.try_into().map_err(|error| with_xdp(&error))?;
-    if further.peer.is_some() && packet.way.is_none() {
+    let mut packet: Packet = table.try_into().map_err(|error| with_all_kinds(&error))?;
+    if (further.peer.is_some() || further.ptp) && packet.way.is_none() {
         packet.way = Some(Way::RoundTrip);
     }
     packet.check()?;
@@ -86,9 +103,9 @@ pub(super) fn parse(table: &Table) -> Result<Box<dyn Measurement>, String> {
     Ok(Box::new(Wired { packet, cpus }))
 }
 
-/// Adds the kind that [`Packet`] does not know to an error that lists the kinds.
-fn with_xdp(error: &toml::de::Error) -> String {
-    error.message().replace("`icmp`", "`icmp`, `xdp`")
+/// Adds the kinds that [`Packet`] does not know to an error that lists the kinds.
+fn with_all_kinds(error: &toml::de::Error) -> String {
+    error.message().replace("`icmp`", "`icmp`, `xdp`, `ptp`")
 }
 
 impl Further {
@@ -106,6 +123,12 @@ impl Further {
         if self.peer.is_some() && self.xdp {
             return Err("kind = \"xdp\" has no peer yet: kind = \"raw\" has".into());
         }
+        if self.ptp && packet.way() == Way::OneWay {
+            return Err(
+                "kind = \"ptp\" needs way = \"round-trip\": the clocks of two cards are not one"
+                    .into(),
+            );
+        }
         if self.xdp && self.so_priority > 0 {
             return Err("kind = \"xdp\" passes no queue that knows a so_priority".into());
         }
@@ -115,22 +138,53 @@ impl Further {
     /// Creates the ends as [`Packet::ends`] does, and with these parameters.
     pub(super) fn ends(&self, packet: &Packet) -> Result<(End, Option<End>), Reason> {
         let (near, far) = match self.peer {
-            Some(peer) => (Self::end_to(packet, peer)?, None),
+            Some(peer) => (self.end_to(packet, peer)?, None),
+            None if self.ptp => {
+                let (near, far) = packet.raw_ends(packet.payload() as usize)?;
+                let near = packet.here(|| with_sync(&near, &packet.from))?;
+                let to = |far: End| packet.there(move || with_sync(&far, &packet.to));
+                let far = far.map(to).transpose()?;
+                let (near, far) = packet.tried_out(near, far)?;
+                (self.stamped(packet, near)?, far)
+            }
             None if self.xdp => {
                 let payload = packet.payload() as usize;
                 let (near, far) = packet.raw_ends(payload)?;
                 let near = packet.here(|| self.by_xdp(&packet.from, near))?;
-                let to = |far| packet.there(|| self.by_xdp(&packet.to, far));
+                let to = |far: End| packet.there(|| self.by_xdp(&packet.to, far));
                 let far = far.map(to).transpose()?;
                 packet.tried_out(near, far)?
             }
             None => packet.ends()?,
         };
         for end in [Some(&near), far.as_ref()].into_iter().flatten() {
+            if (self.ptp || self.xdp) && self.peer.is_none() && packet.busy_poll_us > 0 {
+                let set = net::set_busy_poll(&end.socket, packet.busy_poll_us);
+                set.map_err(|error| format!("SO_BUSY_POLL: {error}: {NO_BUSY_POLL}"))?;
+            }
             let set = net::set_priority(&end.socket, self.so_priority.into());
             set.map_err(|error| format!("SO_PRIORITY: {error}"))?;
         }
         Ok((near, far))
+    }
+
+    /// Has the card stamp what an end sends and receives from now on.
+    fn stamped(&self, packet: &Packet, end: End) -> Result<End, Reason> {
+        let frames = packet.all() as usize;
+        let socket = end.socket.try_clone();
+        let stamped = socket.and_then(|socket| stamped::stamped(&packet.from, socket, frames));
+        let (socket, collector) = stamped.map_err(|error| format!("{}: {error}", packet.from))?;
+        *self.collector() = Some(collector);
+        Ok(End {
+            socket: Socket::Stamped(socket),
+            ..end
+        })
+    }
+
+    fn collector(&self) -> std::sync::MutexGuard<'_, Option<Collector>> {
+        self.collector
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces an end's socket by one that bypasses the kernel's network stack.
@@ -145,7 +199,7 @@ impl Further {
     }
 
     /// Creates the sending end of a way to another machine, once that answers.
-    fn end_to(packet: &Packet, peer: Ipv4Addr) -> Result<End, Reason> {
+    fn end_to(&self, packet: &Packet, peer: Ipv4Addr) -> Result<End, Reason> {
         let told = |what: &str, error: io::Error| -> Reason {
             let refused = error.kind() == io::ErrorKind::PermissionDenied;
             let echo = match packet.kind {
@@ -172,6 +226,9 @@ impl Further {
                 .map(|(socket, header)| End::new(socket, &header, payload)),
         };
         let mut end = opened.map_err(|error| told("", error))?;
+        if self.ptp {
+            end = with_sync(&end, &packet.from).map_err(|error| told("", error))?;
+        }
         let set = end.socket.set_read_timeout(Some(LOST));
         set.map_err(|error| told("SO_RCVTIMEO: ", error))?;
         if packet.busy_poll_us > 0 {
@@ -182,6 +239,7 @@ impl Further {
         for _ in 0..TRIALS {
             end.send().map_err(|error| told("", error))?;
             match end.receive() {
+                Ok(Some(_)) if self.ptp => return self.stamped(packet, end),
                 Ok(Some(_)) => return Ok(end),
                 // Nobody listens yet, or the answer is lost.
                 Ok(None) => {}
@@ -221,20 +279,28 @@ impl Further {
     /// Adds to a recording what these parameters have made of it.
     fn tell(&self, packet: &Packet, recording: &mut Recording) {
         let mut variant = recording.key.variant.clone();
-        if self.xdp {
-            variant = variant.replacen(Kind::Raw.name(), XDP, 1);
+        if self.xdp || self.ptp {
+            let kind = if self.xdp { XDP } else { PTP };
+            variant = variant.replacen(Kind::Raw.name(), kind, 1);
         }
         let to = self
             .receiver_cpu
             .map(|to| format!("{} to {to}", packet.cpu));
         let interrupts = self.interrupt_cpu.map(|cpu| format!("interrupts {cpu}"));
         let priority = (self.so_priority > 0).then(|| format!("priority {}", self.so_priority));
-        let parts = [Some(variant), to, interrupts, priority];
+        let stamped = self.ptp.then(|| "stamped".to_owned());
+        let parts = [Some(variant), to, interrupts, priority, stamped];
         recording.key.variant = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let mode = self.mode.get().map(|mode| ("xdp", (*mode).to_owned()));
         let peer = self.peer.map(|peer| ("to", peer.to_string()));
         for (name, text) in mode.into_iter().chain(peer) {
             recording.settings.insert(name.into(), text.into());
+        }
+        if self.peer.is_some() && packet.kind != Kind::Raw {
+            // The kernel chooses the interface.
+            for name in ["from", "driver"] {
+                recording.settings.remove(name);
+            }
         }
     }
 }
@@ -251,9 +317,14 @@ impl Measurement for Wired {
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let further = &self.packet.further;
         let _moved = further.move_interrupts(&self.packet)?;
-        let mut recordings = self.packet.run(context)?;
+        let measured = self.packet.run(context);
+        let collector = further.collector().take();
+        let mut recordings = measured?;
         for recording in &mut recordings {
             further.tell(&self.packet, recording);
+        }
+        if let (Some(collector), [recording]) = (collector, recordings.as_mut_slice()) {
+            collector.finish(recording);
         }
         Ok(recordings)
     }
@@ -269,6 +340,20 @@ fn connection_to(place: SocketAddr) -> io::Result<UdpSocket> {
     let stream = TcpStream::connect_timeout(&place, LOST * TRIALS)?;
     stream.set_nodelay(true)?;
     Ok(std::os::fd::OwnedFd::from(stream).into())
+}
+
+/// Makes an end for raw frames one for messages of the Precision Time Protocol, of the same length.
+fn with_sync(end: &End, interface: &str) -> io::Result<End> {
+    let header = [
+        &end.frame[..2 * ADDRESS],
+        &stamped::ETHERTYPE.to_be_bytes(),
+        &SYNC,
+    ];
+    let header = header.concat();
+    let payload = end.frame.len() - header.len();
+    let socket = stamped::frames(interface)?;
+    socket.set_read_timeout(Some(LOST))?;
+    Ok(End::new(socket, &header, payload))
 }
 
 /// Opens a socket for frames on an interface, with the header of frames to a machine that can be
@@ -338,6 +423,8 @@ pub(super) enum Socket {
     Plain(UdpSocket),
     /// Beside it.
     Xdp(Box<XdpSocket>),
+    /// Of the stack, for frames that the card stamps.
+    Stamped(Stamped),
 }
 
 impl From<UdpSocket> for Socket {
@@ -353,6 +440,7 @@ impl Deref for Socket {
         match self {
             Self::Plain(socket) => socket,
             Self::Xdp(socket) => socket.descriptor(),
+            Self::Stamped(stamped) => &stamped.socket,
         }
     }
 }
@@ -362,6 +450,7 @@ impl Socket {
         match self {
             Self::Plain(socket) => socket.send(frame),
             Self::Xdp(socket) => socket.send(frame),
+            Self::Stamped(stamped) => stamped.send(frame),
         }
     }
 
@@ -369,6 +458,7 @@ impl Socket {
         match self {
             Self::Plain(socket) => socket.recv(room),
             Self::Xdp(socket) => socket.recv(room),
+            Self::Stamped(stamped) => stamped.recv(room),
         }
     }
 
@@ -379,6 +469,7 @@ impl Socket {
                 socket.set_read_timeout(time.unwrap_or(LOST));
                 Ok(())
             }
+            Self::Stamped(stamped) => stamped.socket.set_read_timeout(time),
         }
     }
 }
@@ -403,10 +494,13 @@ mod tests {
         refused("peer = \"somewhere\"", "IPv4");
         refused("kind = \"xdp\"\nso_priority = 6", "no queue");
         refused("so_priority = 7", "so_priority");
-        refused("kind = \"ipx\"", "`xdp`");
+        refused("kind = \"ptp\"\nway = \"one-way\"", "round-trip");
+        refused("kind = \"ipx\"", "`xdp`, `ptp`");
         refused("receiver = 1", "receiver");
         let wired = parsed("peer = \"192.0.2.7\"\nkind = \"udp\"").unwrap();
         assert!(wired.contains("RoundTrip"), "{wired}");
+        let wired = parsed("kind = \"ptp\"").unwrap();
+        assert!(wired.contains("RoundTrip") && wired.contains("ptp: true"));
         let wired = parsed("kind = \"xdp\"\nreceiver_cpu = 1").unwrap();
         assert!(wired.contains("xdp: true") && wired.contains("cpus: [CpuId(0), CpuId(1)]"));
     }
