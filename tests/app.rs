@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use punctual_tests::explained::{check_sum, explain, number};
-use punctual_tests::originals::theirs;
 use punctual_tests::{Ended, Scratch, assert_ends, assert_has, json, markdown, programs};
 use serde_json::Value;
 
@@ -47,6 +46,13 @@ fn recording<'a>(run: &'a Value, variant: &str) -> &'a Value {
     let mut all = run["recordings"].as_array().expect("recordings").iter();
     let found = all.find(|one| one["variant"] == variant);
     found.unwrap_or_else(|| panic!("{variant}: {run:#}"))
+}
+
+/// The recordings of one step of a run.
+fn of_step(run: &Value, step: u32) -> Value {
+    let all = run["recordings"].as_array().expect("recordings").iter();
+    let own: Vec<&Value> = all.filter(|one| one["step"] == step).collect();
+    serde_json::json!({ "recordings": own })
 }
 
 /// The faults found in the design of a thread, by kind, without the remedies.
@@ -330,23 +336,42 @@ fn each_fault_in_a_design_is_found_in_its_cycle_and_none_where_there_is_none() {
     assert_has(&unknown["absent"].to_string(), &["were not noted"]);
 }
 
+/// `tests/app/marked.c` as C and as C++, and `tests/app/marked.rs`, each a step of one run: a guest
+/// has all of them, and is booted once. The second step runs the first program again, which then
+/// does not say when its cycles are due.
+fn marked(scratch: &Scratch) -> [Value; 4] {
+    let rust = (["rustc", "--edition", "2024"], "marked.rs");
+    let cpp = (["c++", "-x", "c++"], "marked.c");
+    let mut programs = vec![compiled(scratch, "marked")];
+    for (name, (words, source)) in [("marked-rs", rust), ("marked-cpp", cpp)] {
+        let program = scratch.path(name).display().to_string();
+        let mut compiler = Command::new(words[0]);
+        compiler
+            .args(&words[1..])
+            .args(["-o", &program])
+            .arg(markdown::root().join("tests/app").join(source));
+        assert!(compiler.status().expect("a compiler").success());
+        programs.push(program);
+    }
+    let steps = format!(
+        "programs = {programs:?}\n\
+         [[step]]\nprobe = \"app\"\nrun = [\"marked\"]\nperiod_us = 1000\n\
+         [[step]]\nprobe = \"app\"\nrun = [\"marked\", \"silent\"]\n\
+         [[step]]\nprobe = \"app\"\nrun = [\"marked-rs\"]\n\
+         [[step]]\nprobe = \"app\"\nrun = [\"marked-cpp\"]\n"
+    );
+    let suite = scratch.suite("marked", &["rt"], &steps);
+    let run = scratch.measure(&[&suite]).remove(0);
+    [0, 1, 2, 3].map(|step| of_step(&run, step))
+}
+
 #[test]
 fn a_loop_that_waits_without_the_kernel_has_the_cycles_that_it_marks() {
     const LONG_ONE: usize = 7;
     // From the reading of the clock that ends its wait to the mark, and from its last reading to
     // the mark: a write into the trace, at most.
     const TO_ITS_MARK: Range<i64> = 500..4_000;
-    let scratch = Scratch::new();
-    let program = compiled(&scratch, "marked");
-    let words = [
-        "--program",
-        &program,
-        "--subject",
-        "rt",
-        "-p",
-        "period_us=1000",
-    ];
-    let run = scratch.measure(&words).remove(0);
+    let [run, silent, rust, cpp] = marked(&Scratch::new());
     let told = printed(&run);
     let [lateness, execution, response] =
         ["marked lateness", "marked execution", "marked response"].map(|name| samples(&run, name));
@@ -374,24 +399,38 @@ fn a_loop_that_waits_without_the_kernel_has_the_cycles_that_it_marks() {
     }
     assert!(faults(&run, "marked execution").is_empty());
 
-    let silent = format!("{program} silent");
-    let run = scratch
-        .measure(&["--program", &silent, "--subject", "rt"])
-        .remove(0);
-    let recordings = run["recordings"].as_array().expect("recordings");
-    assert_eq!(recordings.len(), 1, "when it was due is not known: {run:#}");
-    assert_eq!(samples(&run, "marked execution").len(), 20);
+    let recordings = silent["recordings"].as_array().expect("recordings");
+    assert_eq!(
+        recordings.len(),
+        1,
+        "when it was due is not known: {silent:#}"
+    );
+    assert_eq!(samples(&silent, "marked execution").len(), 20);
+
+    for (name, run) in [("marked-rs", rust), ("marked-cpp", cpp)] {
+        let execution = samples(&run, &format!("{name} execution"));
+        assert_eq!(execution.len(), 20);
+        for (number, took) in execution.iter().enumerate() {
+            assert_eq!(
+                *took > 300_000,
+                number == LONG_ONE,
+                "{name}, cycle {number}: {took}"
+            );
+        }
+        assert_eq!(samples(&run, &format!("{name} lateness")).len(), 20);
+    }
 }
 
 #[test]
 fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
     let scratch = Scratch::new();
-    let command = format!(
-        "{} -v -q -N -m -p 90 -i 1000 -l 100",
-        theirs("cyclictest").display()
-    );
-    let words = ["--program", &command, "--load", "stress", "--subject", "rt"];
-    let run = scratch.measure(&words).remove(0);
+    // The guest of other tests with programs of rt-tests.
+    let steps = "programs = [\"cyclictest\", \"hackbench\", \"oslat\"]\n\
+        [[step]]\nprobe = \"app\"\nload = \"stress\"\n\
+        run = [\"cyclictest\", \"-v\", \"-q\", \"-N\", \"-m\", \"-p\", \"90\", \
+        \"-i\", \"1000\", \"-l\", \"100\"]\n";
+    let suite = scratch.suite("cyclictest", &["rt"], steps);
+    let run = scratch.measure(&[&suite]).remove(0);
     // The thread that prints is not one of real time.
     let lateness = samples(&run, "cyclictest lateness");
     let output = run["recordings"][0]["output"].as_str().expect("output");
@@ -516,6 +555,7 @@ fn a_program_that_does_not_end_well_is_never_fit() {
 #[test]
 fn a_program_without_cycles_is_told_with_why() {
     let scratch = Scratch::new();
+    // All are commands of one shell, whose guest is booted once.
     let unsupported = |command: &str, parts: &[&str]| {
         let words = ["run", "--quiet", "--json", "--subject", "rt"];
         // Some of them never end by themselves, and one works until it is ended.
@@ -534,7 +574,7 @@ fn a_program_without_cycles_is_told_with_why() {
         "sh -c 'while :; do :; done'",
         &["no cycle", "the signal that asked it to end"],
     );
-    unsupported("true", &["no cycle", "status 0", "printed nothing"]);
+    unsupported("sh -c true", &["no cycle", "status 0", "printed nothing"]);
     // A device that is not there: it gives up, or waits for it for ever.
     unsupported(
         "sh -c 'exec 3</dev/ttyUSB0'",
@@ -545,7 +585,7 @@ fn a_program_without_cycles_is_told_with_why() {
         &["no cycle", "it slept in the end"],
     );
     // Its standard input is empty.
-    unsupported("cat", &["no cycle", "status 0"]);
+    unsupported("sh -c 'exec cat'", &["no cycle", "status 0"]);
     // What goes to the background ends with the step.
     unsupported(
         "sh -c 'echo gone >&2; setsid sleep 1000 & sleep 0.1'",
@@ -698,36 +738,8 @@ fn a_late_cycle_is_explained_across_kernel_and_program_by_its_lines() {
     assert!(inversion < responses[INVERSION] - 300_000, "{inversion}");
 }
 
-#[test]
-fn rust_and_cpp_mark_their_cycles_too() {
-    let scratch = Scratch::new();
-    let rust = (["rustc", "--edition", "2024"], "marked.rs");
-    let cpp = (["c++", "-x", "c++"], "marked.c");
-    for (name, (words, source)) in [("marked-rs", rust), ("marked-cpp", cpp)] {
-        let program = scratch.path(name).display().to_string();
-        let mut compiler = Command::new(words[0]);
-        compiler
-            .args(&words[1..])
-            .args(["-o", &program])
-            .arg(markdown::root().join("tests/app").join(source));
-        assert!(compiler.status().expect("a compiler").success());
-        let words = ["--program", &program, "--subject", "rt"];
-        let run = scratch.measure(&words).remove(0);
-        let execution = samples(&run, &format!("{name} execution"));
-        assert_eq!(execution.len(), 20);
-        for (number, took) in execution.iter().enumerate() {
-            assert_eq!(
-                *took > 300_000,
-                number == 7,
-                "{name}, cycle {number}: {took}"
-            );
-        }
-        assert_eq!(samples(&run, &format!("{name} lateness")).len(), 20);
-    }
-}
-
-/// Finds the option and the release that make a program late: `ablate` and `series` take it as it
-/// is.
+/// The option that is planted makes a program late, and a release has its figures: `ablate` and
+/// `series` take it as it is.
 #[test]
 fn options_and_releases_are_held_against_a_program() {
     let scratch = Scratch::new();
@@ -741,8 +753,7 @@ fn options_and_releases_are_held_against_a_program() {
         "--json",
         "--no-explain",
     ];
-    let options = "[[option]]\nname = \"harmless\"\nboot = \"punctual_nonsense=1\"\n[[option]]\n\
-                   name = \"planted\"\nboot = \"trace_event=sched\"\n";
+    let options = "[[option]]\nname = \"planted\"\nboot = \"trace_event=sched\"\n";
     let options = scratch.file("options.toml", options);
     let words = [
         "ablate",
@@ -765,14 +776,12 @@ fn options_and_releases_are_held_against_a_program() {
     let median = median.unwrap_or_else(|| panic!("{first:#}"));
     assert_eq!(median["verdict"]["verdict"], "higher");
 
-    // The release that is in the cache already.
+    // The release that is fetched already, if the line has none since: its last one.
     let line = "debian-6.12-rt";
     let releases = json(&scratch.run(&["kernel", "series", line, "--json"]));
-    let releases = releases.as_array().expect("releases");
-    let here = releases.iter().rfind(|one| one["cached"] == true);
-    let version = here.expect("a release")["version"]
-        .as_str()
-        .expect("a version");
+    let last = releases.as_array().expect("releases").last();
+    let version = last.expect("a release")["version"].as_str();
+    let version = version.expect("a version");
     let words = ["series", line, "--since", version, "--until", version];
     let ended = scratch.run(&[&words[..], &["--seeds", "1..2"], &measured].concat());
     assert_ends(&ended, 0, &[]);

@@ -76,15 +76,15 @@ fn no_sample_on_rt_is_above_the_bound_of_its_run() {
             *worst = longest(&bound, delay).max(*worst);
         }
     }
-    two_timers_at_once_come_nearer(&scratch, &ids);
-    let pooled = bound(&scratch, &ids);
+    let pooled = two_timers_at_once_come_nearer(&scratch, &ids);
     assert_eq!(delays.map(|delay| longest(&pooled, delay)), worst);
     assert_eq!(pooled["runs"].as_array().unwrap().len(), ids.len());
 }
 
 /// A sample with a second timer's interrupt in its path is reported, stored, and not above the
-/// bound; if it is the latest, it is the one reached.
-fn two_timers_at_once_come_nearer(scratch: &Scratch, ids: &[&str]) {
+/// bound; if it is the latest, it is the one reached. Returns the bound of all these runs, which
+/// their aimed samples do not change.
+fn two_timers_at_once_come_nearer(scratch: &Scratch, ids: &[&str]) -> Value {
     let nearer = bound(scratch, &[ids, &["--aim", "2"]].concat());
     let told = ids.iter().flat_map(|id| {
         let ended = scratch.run(&["arrivals", id, "--aim", "2", "--quiet", "--json"]);
@@ -109,6 +109,7 @@ fn two_timers_at_once_come_nearer(scratch: &Scratch, ids: &[&str]) {
     let reached = &nearer["reached"];
     assert_eq!(reached["late_ns"].as_i64(), latest.max(alone), "{nearer:#}");
     assert_eq!(reached["second_ns"].is_i64(), latest > alone, "{nearer:#}");
+    nearer
 }
 
 #[test]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kills whichever process at whatever moment: nothing is lost, and nothing is left behind.
 //!
-//! Two runs side by side use one store and one cache. At a random moment one of them is killed, or
-//! its QEMU is. `PUNCTUAL_KILLS` is the number of times, 30 by default; `PUNCTUAL_KILLS_SEED`
-//! repeats the seed that a failure names.
+//! Three runs side by side use one store and one cache. At random moments two of them are killed,
+//! or their QEMUs are. `PUNCTUAL_KILLS` is the number of kills, 30 by default; each round has two.
+//! `PUNCTUAL_KILLS_SEED` repeats the seed that a failure names.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -29,8 +29,8 @@ load = "ls-recursive"
 samples = 40
 "#;
 
-/// The number of rounds after which both runs must make their snapshot anew.
-const BOOT_EVERY: u64 = 20;
+/// The number of rounds after which the runs must make their snapshot anew.
+const BOOT_EVERY: u64 = 10;
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {
@@ -90,13 +90,25 @@ impl Bench {
         command.process_group(0).spawn().expect("punctual starts")
     }
 
-    /// Kills one of two runs; returns whether it was there to be killed, and how long both took.
-    fn round(&self, victim: Victim, share: f64) -> (bool, Duration) {
+    /// Kills two of three runs, each with its own signal, after its own share of a run. Returns how many were
+    /// there to be killed, and how long all took.
+    fn round(&self, kills: [(Victim, f64); 2]) -> (u64, Duration) {
         let before = self.ids();
+        let takes = self.takes;
         let begun = Instant::now();
-        let (mut killed, mut other) = (self.begin(), self.begin());
-        let was_there = kill(&killed, victim, self.takes.mul_f64(share));
-        let ended = killed.wait().expect("it ends");
+        let (killed, mut other) = ([self.begin(), self.begin()], self.begin());
+        let ended = thread::scope(|scope| {
+            let pairs = killed.into_iter().zip(kills);
+            let threads = pairs.map(|(mut run, (victim, share))| {
+                scope.spawn(move || {
+                    let was_there = kill(&run, victim, takes.mul_f64(share));
+                    (was_there, run.wait().expect("it ends"))
+                })
+            });
+            let threads: Vec<_> = threads.collect();
+            let ended = threads.into_iter().map(|one| one.join().expect("no panic"));
+            ended.collect::<Vec<_>>()
+        });
         let other = other.wait().expect("it ends");
         let took = begun.elapsed();
         assert_eq!(other.code(), Some(0), "the other run goes on");
@@ -108,10 +120,12 @@ impl Bench {
             .iter()
             .filter(|run| run.state == State::Finished)
             .count();
-        assert!(runs.len() <= 2, "{new:?}");
-        let expected = if ended.code() == Some(0) { 2 } else { 1 };
-        assert!(finished >= expected, "{finished} of {new:?}, {ended}");
-        (was_there, took)
+        assert!(runs.len() <= 3, "{new:?}");
+        let well = ended.iter().filter(|(_, one)| one.code() == Some(0));
+        let expected = 1 + well.count();
+        assert!(finished >= expected, "{finished} of {new:?}, {ended:?}");
+        let were_there = ended.iter().filter(|(was_there, _)| *was_there).count();
+        (were_there as u64, took)
     }
 
     fn ids(&self) -> Vec<String> {
@@ -199,22 +213,24 @@ fn processes_in(directory: &Path) -> usize {
 
 #[test]
 fn kills_at_random_moments_lose_nothing_and_leave_nothing() {
-    let kills = number("PUNCTUAL_KILLS", 30);
+    let kills = number("PUNCTUAL_KILLS", 30).next_multiple_of(2);
     let seed = number("PUNCTUAL_KILLS_SEED", fastrand::u64(..1_000_000));
     println!("PUNCTUAL_KILLS_SEED={seed}");
     let mut bench = Bench::new();
     let mut rng = Rng::with_seed(seed);
     let mut there = 0;
-    for round in 1..=kills {
-        let victim = VICTIMS[rng.usize(..VICTIMS.len())];
+    for round in 1..=kills / 2 {
         let boots = round % BOOT_EVERY == 0;
-        let share = rng.f64() * if boots { 4.8 } else { 1.2 };
+        let both = [(); 2].map(|()| {
+            let victim = VICTIMS[rng.usize(..VICTIMS.len())];
+            (victim, rng.f64() * if boots { 4.8 } else { 1.2 })
+        });
         if boots {
             fs::remove_dir_all(bench.cache("snapshots")).expect("snapshots");
         }
-        println!("{round}: {victim:?} after {share:.2} of a run");
-        let (was_there, took) = bench.round(victim, share);
-        there += u64::from(was_there);
+        println!("{round}: each after a share of a run: {both:?}");
+        let (were_there, took) = bench.round(both);
+        there += were_there;
         if !boots {
             bench.takes = took;
         }

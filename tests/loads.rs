@@ -49,14 +49,14 @@ const LARGER: [&str; 16] = [
     "worst-tcp",
 ];
 
-/// Runs these steps, all on one kernel.
+/// Runs these steps, all on one kernel, in a guest in which each load fits.
 fn run(scratch: &Scratch, steps: &str) -> Value {
-    run_to(scratch, steps, 0)
+    run_to(scratch, &format!("memory_mib = 3072\n{steps}"), 0)
 }
 
 /// Makes a run that ends with this exit status: 3 if something was unsupported.
 fn run_to(scratch: &Scratch, steps: &str, status: i32) -> Value {
-    let text = format!("name = \"loads\"\nsummary = \"\"\nmemory_mib = 3072\n{steps}");
+    let text = format!("name = \"loads\"\nsummary = \"\"\n{steps}");
     let suite = &scratch.file("loads.toml", text);
     let kernel = ["--kernel", "debian-6.12-rt", "--quiet", "--json", "--raw"];
     let ended = scratch.run(&[&["run", suite][..], &kernel].concat());
@@ -174,7 +174,7 @@ fn a_load_that_does_not_run_as_written_is_refused_and_says_how() {
         ("failed", "fails"),
         ("failed", "prints"),
     ];
-    let tick = "[[step]]\nprobe = \"tick\"\nload = \"stress\"\n";
+    let tick = "[[step]]\nprobe = \"tick\"\nload = \"stress\"\nduration_ms = 200\n";
     let steps = [
         tick.to_owned(),
         step("stops", 1_000),
@@ -211,7 +211,7 @@ fn whoever_measures_has_no_page_fault() {
     let step = |probe: &str| format!("[[step]]\nload = \"interrupts\"\n{probe}\n");
     let steps = [
         "probe = \"timer\"
-samples = 500",
+samples = 60",
         "probe = \"mutex\"
 ticks = 2",
     ];
@@ -221,14 +221,16 @@ ticks = 2",
     );
     let suite = &scratch.file("faults.toml", suite);
     scratch.measure(&[suite, "--kernel", "debian-6.12-rt"]);
-    let explained = explain(&scratch, &["r1", "--worst", "400"]);
-    let probes = samples(&explained).iter().map(|sample| &sample["probe"]);
-    let mutex = probes.filter(|probe| *probe == "mutex").count();
-    assert!(mutex >= 100, "{mutex}");
-    for sample in samples(&explained) {
-        check_sum(sample);
-        let parts = sample["story"]["parts"].as_array().unwrap();
-        let faults = parts.iter().any(|part| part["cause"] == "exception");
-        assert!(!faults, "{sample:#}");
+    // Whoever writes first after each start of a process would fault: a few samples show it.
+    for (probe, worst) in [("timer", 60), ("mutex", 100)] {
+        let worst_samples = ["r1", "--probe", probe, "--worst", &worst.to_string()];
+        let explained = explain(&scratch, &worst_samples);
+        assert_eq!(samples(&explained).len(), worst, "{probe}");
+        for sample in samples(&explained) {
+            check_sum(sample);
+            let parts = sample["story"]["parts"].as_array().unwrap();
+            let faults = parts.iter().any(|part| part["cause"] == "exception");
+            assert!(!faults, "{sample:#}");
+        }
     }
 }

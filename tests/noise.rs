@@ -195,12 +195,17 @@ fn long(recording: &Value) -> Vec<i64> {
 /// A stall is one interruption of its length.
 pub fn a_stall_is_one_interruption(kernel: &str) {
     let step = format!("probe = \"noise\"\n{STALL}");
-    let one = measure(&Scratch::new(), kernel, "1", &step);
-    let [stalled] = long(&one[0])[..] else {
-        panic!("{kernel}: {:?}", long(&one[0]));
+    check_stalled(&measure(&Scratch::new(), kernel, "1", &step)[0], kernel);
+}
+
+/// Checks that the stall is one interruption of its length, and returns that in nanoseconds.
+pub fn check_stalled(recording: &Value, kernel: &str) -> i64 {
+    let [stalled] = long(recording)[..] else {
+        panic!("{kernel}: {:?}", long(recording));
     };
     assert!((500_000..509_000).contains(&stalled), "{kernel}: {stalled}");
-    assert_eq!(finding(&one[0], "stalled_value"), stalled);
+    assert_eq!(finding(recording, "stalled_value"), stalled);
+    stalled
 }
 
 /// If there is another CPU, the stall does not interrupt that one.

@@ -153,32 +153,18 @@ pub fn programs() -> PathBuf {
 /// # Panics
 /// If such a guest cannot be run for another reason.
 pub fn has_fair_qemu() -> bool {
-    static IS_FAIR: LazyLock<bool> = LazyLock::new(|| is_fair(KERNELS[1]));
-    told_fair(*IS_FAIR)
-}
-
-/// Like [`has_fair_qemu`], for the architecture of this kernel, tried anew each time.
-///
-/// # Panics
-/// If a run fails for another reason.
-pub fn has_fair_qemu_for(kernel: &str) -> bool {
-    told_fair(is_fair(kernel))
-}
-
-fn is_fair(kernel: &str) -> bool {
-    let probe = ["--probe", "timer", "-p", "samples=1"];
-    let guest = ["run", "--quiet", "--cpus", "2", "--kernel", kernel];
-    let ended = Scratch::new().run(&[&guest[..], &probe].concat());
-    let is_unfair = ended.stderr.contains("expected QEMU 8.1");
-    assert!(is_unfair || ended.status == Some(0), "{}", ended.stderr);
-    !is_unfair
-}
-
-fn told_fair(is_fair: bool) -> bool {
-    if !is_fair {
+    static IS_FAIR: LazyLock<bool> = LazyLock::new(|| {
+        let probe = ["--probe", "timer", "-p", "samples=1"];
+        let guest = ["run", "--quiet", "--cpus", "2", "--kernel", KERNELS[1]];
+        let ended = Scratch::new().run(&[&guest[..], &probe].concat());
+        let is_unfair = ended.stderr.contains("expected QEMU 8.1");
+        assert!(is_unfair || ended.status == Some(0), "{}", ended.stderr);
+        !is_unfair
+    });
+    if !*IS_FAIR {
         punctual_skip::skip("no QEMU from 8.1 on");
     }
-    is_fair
+    *IS_FAIR
 }
 
 /// The store in a scratch directory.
