@@ -102,11 +102,17 @@ fn the_cycles_of_a_loop_are_those_that_it_sees_of_itself() {
     let [lateness, execution, response] =
         ["loop lateness", "loop execution", "loop response"].map(|name| samples(&run, name));
     assert_eq!([told.len(), lateness.len(), response.len()], [200; 3]);
+    // An interrupt may fall between the thread's turn and its readings of the clock.
+    let mut interrupted = 0;
     for (number, [due, begin, end]) in told.iter().enumerate() {
         let later = begin - due - lateness[number];
-        assert!(TO_ITS_CLOCK.contains(&later), "cycle {number}: {later}");
         let longer = response[number] - (end - due);
-        assert!(TO_ITS_SLEEP.contains(&longer), "cycle {number}: {longer}");
+        if !TO_ITS_CLOCK.contains(&later) || !TO_ITS_SLEEP.contains(&longer) {
+            interrupted += 1;
+            let with_it = TO_ITS_CLOCK.start..20_000;
+            assert!(with_it.contains(&later), "cycle {number}: {later}");
+            assert!(with_it.contains(&longer), "cycle {number}: {longer}");
+        }
         let usual = 3_000..15_000;
         match number {
             LONG_ONE => assert!((2_500_000..2_515_000).contains(&execution[number])),
@@ -119,6 +125,7 @@ fn the_cycles_of_a_loop_are_those_that_it_sees_of_itself() {
             _ => assert!(usual.contains(&execution[number]), "{}", execution[number]),
         }
     }
+    assert!(interrupted <= 52, "one tick in four cycles: {interrupted}");
     assert!((1_500_000..1_530_000).contains(&lateness[LONG_ONE + 1]));
     assert!((500_000..530_000).contains(&lateness[LONG_ONE + 2]));
     let of = |name| recording(&run, name);

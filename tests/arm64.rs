@@ -215,8 +215,8 @@ fn the_worst_samples_of_arm64_are_explained_to_the_nanosecond() {
         return;
     }
     let scratch = Scratch::new();
-    let (known, store) = &*SMALL;
-    scratch.begin_with(store);
+    let (known, all_runs) = &*SMALL;
+    scratch.begin_with(all_runs);
     let (mut runs, mut others) = (known.clone(), vec!["debian-6.1-rt-arm64"]);
     if punctual_skip::long("PUNCTUAL_LONG") {
         others.extend(["debian-7.2-arm64", "debian-7.2-rt-arm64"]);
@@ -413,7 +413,7 @@ fn holding(loads: &[Load]) -> String {
         format!("[[step]]\nprobe = \"timer\"\nload = \"{load}\"\nsamples = {samples}\n")
     };
     let steps: String = loads.iter().map(step).collect();
-    let holds = |what: &str| format!("{what} {BURNT_US} every=20011");
+    let holds = |what: &str| format!("{what} {BURNT_US} every=20023");
     let load = |(name, what, _): &Load| {
         arrivals::load(name, &what.map_or_else(|| "stop".to_owned(), holds))
     };

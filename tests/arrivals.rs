@@ -12,6 +12,10 @@ use serde_json::{Value, json};
 /// The time for which interrupts are off, every 20 ms, in µs; the second load burns nothing.
 pub(super) const BURNT_US: i64 = 20;
 
+/// The most by which a sample may differ from its forecast. Other kernels have other paths, of
+/// which each forecast takes the median. What a forecast must not leave out takes 0.7 µs at least.
+const NEAR_NS: i64 = 450;
+
 pub(super) fn load(name: &str, order: &str) -> String {
     format!(
         "[load.{name}]\nsummary = \"{order}\"\n[[load.{name}.worker]]\nendless = true\n\
@@ -28,10 +32,10 @@ fn interrupted(load: &str) -> String {
 /// Only code with interrupts off counts for an interrupt: `burn` has them off, `hold` preemption.
 fn interrupts_wait_for_what_has_them_off_alone(burn: &Value, hold: &Value) {
     let burnt = BURNT_US * 1_000;
-    // 0.25 µs from the interrupt's entry to its handler, and the entry to and the way out of what
-    // burns.
+    // The way from the interrupt's entry to its handler is about 0.25 µs. The entry to what burns
+    // and the way out of it come on top.
     let worst = number(&burn["worst_ns"]);
-    assert!((burnt + 245..burnt + 1_000).contains(&worst), "{burn:#}");
+    assert!((burnt + 200..burnt + 1_000).contains(&worst), "{burn:#}");
     let first = &burn["places"][0];
     assert_eq!(first["what"], "interrupts off", "{burn:#}");
     let named = ["stall_irqs_off [stall]", "ktime_get"];
@@ -57,7 +61,8 @@ fn interrupts_wait_for_what_has_them_off_alone(burn: &Value, hold: &Value) {
         let sampled = number(&step["sampled_ns"]);
         assert!(sampled <= number(&step["worst_ns"]), "{step:#}");
         // Where nothing is off, the handler's way is all.
-        assert_eq!(step["quantiles"][0]["late_ns"], 245, "{step:#}");
+        let handler = number(&step["quantiles"][0]["late_ns"]);
+        assert!((200..=300).contains(&handler), "{step:#}");
     }
 }
 
@@ -101,9 +106,9 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
     );
     // The path behind it is 5.3 µs: the thread that is switched away from is bound to its CPU, which
     // alone takes 1.2 µs. The stall's interrupt serves the sample as well, which saves 0.7 µs.
-    // Without either the forecast is not as near.
+    // Without one of the two the forecast is further off than this.
     let difference = number(&stall["difference_ns"]);
-    assert!((-200..=200).contains(&difference), "{stall:#}");
+    assert!((-NEAR_NS..=NEAR_NS).contains(&difference), "{stall:#}");
     // The aimed sample meets it at its begin, which no sample of the run did.
     let reached = number(&burn["reached_ns"]);
     assert!((burnt..burnt + 15_000).contains(&reached), "{burn:#}");
@@ -269,10 +274,8 @@ fn a_section_is_reached_by_the_programs_own_sample(waits: &Waits) {
         "{burn:#}"
     );
     assert!(number(&burn["sampled_ns"]) < burnt, "{burn:#}");
-    assert!(
-        (-200..=200).contains(&number(&first["difference_ns"])),
-        "{burn:#}"
-    );
+    let difference = number(&first["difference_ns"]);
+    assert!((-NEAR_NS..=NEAR_NS).contains(&difference), "{burn:#}");
     assert_eq!(first["differs"], json!([]), "{burn:#}");
     assert_has(&first["cause"].to_string(), &["stall_irqs_off"]);
 }
@@ -309,19 +312,35 @@ fn commands_that_measure_many_look_at_every_arrival() {
         "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 60\n",
     );
     // Three runs show it at this confidence, and four as one of the two ends of a bisection.
-    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"arrival\"\nat_most = \"40 us\"\n\
-                 confidence = 70\n";
-    let limits = scratch.file("limits.toml", limit);
+    let limit = |name: &str, most: i64| {
+        let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"arrival\"\nconfidence = 70\n";
+        scratch.file(name, format!("{limit}at_most = \"{most} ns\"\n"))
+    };
+    let wide = limit("wide.toml", 1_000_000);
     // By its kernel, as it is called where many are measured: these runs are taken from the store
     // there, with what was watched of them.
-    let words = ["judge", &suite, "--kernel", KERNELS[1], "--limits", &limits];
+    let words = ["judge", &suite, "--kernel", KERNELS[1], "--limits", &wide];
     let more = ["--arrivals", "--budget", "1h", "--json"];
     let judged = scratch.run(&[&words[..], &more].concat());
     assert_ends(&judged, 0, &[]);
     assert_eq!(watched(&judged), ["r1", "r2", "r3"]);
     let verdict = &json_of(&judged)["answers"][0];
     assert_eq!(verdict["verdict"], "fit", "{verdict:#}");
-    bisect_shows_them(&scratch, &suite, &limits);
+    let known = watched(&judged);
+    // How late each kernel is depends on its version, so the limit lies between the two: as many
+    // times above the latest arrival of the one as below the worst sample of the other.
+    let worst = known.iter().map(|run| worst_of(&scratch, run));
+    let worst = worst.max().unwrap();
+    let words = [suite.as_str(), "--kernel", KERNELS[0], "--seed", "1"];
+    let stock = scratch.measure(&words).remove(0);
+    let sampled = number(&stock["recordings"][0]["max"]);
+    assert!(worst < sampled, "{worst} {sampled}");
+    let bound = (worst * sampled).isqrt();
+    let limits = limit("limits.toml", bound);
+    let judged = scratch.run(&[&["judge"][..], &known, &["--limits", &limits]].concat());
+    assert_ends(&judged, 0, &[]);
+    let stock = stock["id"].as_str().unwrap();
+    bisect_shows_them(&scratch, &suite, (&limits, bound), (&known, stock));
     an_option_is_held_against_them(&scratch, &suite);
     series_has_them(&scratch);
     a_gap_is_looked_at_once(&scratch, &limits);
@@ -337,6 +356,12 @@ fn watched(ended: &Ended) -> Vec<&str> {
     runs
 }
 
+/// The latest of every arrival of a watched run.
+fn worst_of(scratch: &Scratch, run: &str) -> i64 {
+    let shown = json_of(&scratch.run(&["show", run, "--json"]));
+    number(&shown["runs"][0]["arrivals"][0]["worst_ns"])
+}
+
 /// Checks that `ablate` has the figure, of an option that was planted in the base.
 fn an_option_is_held_against_them(scratch: &Scratch, suite: &str) {
     let options = "boot = \"trace_event=sched\"\n[[option]]\nname = \"planted\"\n\
@@ -348,7 +373,7 @@ fn an_option_is_held_against_them(scratch: &Scratch, suite: &str) {
     let ablated = scratch.run(&[&kernel[..], &what, &more].concat());
     assert_ends(&ablated, 0, &[]);
     // Without the option it is the first run of all.
-    assert_eq!(watched(&ablated), ["r6"]);
+    assert_eq!(watched(&ablated).len(), 1, "{}", ablated.stderr);
     let ablated = json_of(&ablated);
     let figures = ablated["options"][0]["figures"].as_array().unwrap();
     let arrival = figures.iter().find(|one| one["figure"] == "arrival");
@@ -395,8 +420,15 @@ fn series_has_them(scratch: &Scratch) {
     }
 }
 
-/// Checks that `bisect` shows the verdicts on both ends, with the latest arrival of each.
-fn bisect_shows_them(scratch: &Scratch, suite: &str, limits: &str) {
+/// Checks that `bisect` shows the verdicts on both ends, with the latest arrival of each. It takes
+/// the file of the limit, the limit in ns, the watched runs of the good end, and the run of the bad
+/// end.
+fn bisect_shows_them(
+    scratch: &Scratch,
+    suite: &str,
+    (limits, bound): (&str, i64),
+    (known, stock): (&[&str], &str),
+) {
     let page = scratch.path("bisect.html");
     let words = [
         "bisect", KERNELS[1], KERNELS[0], "--suite", suite, "--limits", limits,
@@ -414,7 +446,10 @@ fn bisect_shows_them(scratch: &Scratch, suite: &str, limits: &str) {
     ];
     let ended = scratch.run(&[&words[..], &more].concat());
     assert_ends(&ended, 0, &[]);
-    assert_eq!(watched(&ended), ["r4", "r5"]);
+    // No run is watched twice. The bad end has the run that is there, and the good end one more.
+    let now = watched(&ended);
+    assert!(now.iter().all(|run| !known.contains(run)), "{now:?}");
+    assert!(now.len() == 2 && now.contains(&stock), "{now:?} {stock}");
     let found = json_of(&ended);
     schema::check("bisect", &found).unwrap();
     assert_eq!(found["first_unfit"], KERNELS[0]);
@@ -425,7 +460,7 @@ fn bisect_shows_them(scratch: &Scratch, suite: &str, limits: &str) {
         assert_eq!(known["reached_ns"], Value::Null, "{step:#}");
     }
     let [good, bad] = [0, 1].map(|at| number(&steps[at]["arrivals"][0]["worst_ns"]));
-    assert!(good <= 40_000 && 40_000 < bad, "{good} {bad}");
+    assert!(good <= bound && bound < bad, "{good} {bound} {bad}");
     let page = std::fs::read_to_string(page).unwrap();
     assert_has(&page, &["every arrival", "the latest of every arrival is"]);
 }

@@ -10,9 +10,10 @@ use punctual_tests::{Ended, KERNELS, Scratch, assert_has, json, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Half a minute of virtual time, nearly all of it asleep.
+/// Two and a half minutes of virtual time, nearly all of it asleep: a run is there for longer than
+/// it takes to see it.
 const SUITE: &str = "name = \"short\"\nsummary = \"wake-ups\"\n[[step]]\nprobe = \"timer\"\n\
-    samples = 300\ninterval_us = 100_000\n";
+    samples = 1_500\ninterval_us = 100_000\n";
 
 const LIMIT: &str = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 s\"\n";
 
@@ -68,7 +69,10 @@ fn a_campaign_that_is_killed_goes_on_and_each_run_is_made_once() {
         let mut child = child.expect("punctual starts");
         until("one more has finished and another runs", || {
             let all = stored(&scratch);
-            finished(&scratch).len() > before && all.iter().any(|run| run.2 == "running")
+            let are = |state: &str| all.iter().filter(|run| run.2 == state).count();
+            let ended = child.try_wait().expect("its status");
+            assert!(ended.is_none(), "it ended before it was seen");
+            are("finished") > before && are("running") > 0
         });
         let pid = Pid::from_child(&child);
         kill_process(pid, signal).expect("it runs");

@@ -393,7 +393,7 @@ fn side(preempt: &str) -> [&str; 5] {
 struct Gated {
     /// What it printed.
     worse: Ended,
-    /// Its file in the form of JUnit.
+    /// Its file in the form of `JUnit`.
     junit: String,
     /// The five runs of its baseline, `full`, and its own five.
     all_runs: Vec<u8>,

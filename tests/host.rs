@@ -215,6 +215,9 @@ impl Pair {
             format!("-n {space} addr add 198.18.77.2/30 dev {far}"),
             format!("-n {space} link set {far} up"),
         ];
+        // A test that was killed has left its namespace, and with it the pair.
+        let before = Command::new("ip").args(["netns", "del", space]).output();
+        before.expect("ip runs");
         let pair = Self;
         for command in commands {
             let ended = Command::new("ip").args(command.split(' ')).status();

@@ -73,6 +73,15 @@ impl Bound {
         }
     }
 
+    /// Returns true if two programs measure the same, and would not if ours had `more` added.
+    fn agrees(self, ours: &[f64], theirs: &[f64], more: Option<f64>) -> bool {
+        let is_seen = more.is_none_or(|more| {
+            let longer: Vec<f64> = ours.iter().map(|figure| figure + more).collect();
+            !self.holds(&longer, theirs)
+        });
+        self.holds(ours, theirs) && is_seen
+    }
+
     /// Checks this, and that it would fail if ours had `more` added: a check that cannot fail is
     /// none.
     fn check(self, ours: &[f64], theirs: &[f64], more: Option<f64>, what: &str) {
@@ -110,6 +119,11 @@ fn figures_that_are_too_far_apart_do_not_agree() {
     assert!(Bound::Overlap.holds(&[10.0, 11.0], &[10.5, 12.0]));
     assert!(!Bound::Overlap.holds(&[10.0, 11.0], &[12.0, 13.0]));
     assert!(!Bound::Overlap.holds(&[12.0, 13.0], &[10.0, 11.0]));
+    let near = [4_020.0, 4_020.0];
+    assert!(Bound::Share(0.03).agrees(&near, &theirs, None));
+    assert!(Bound::Share(0.03).agrees(&near, &theirs, Some(5.0)));
+    assert!(!Bound::Share(0.03).agrees(&near, &theirs, Some(1.0)));
+    assert!(!Bound::Share(0.03).agrees(&[4_025.0, 4_025.0], &theirs, None));
 }
 
 fn number(text: &str, after: &str) -> f64 {
@@ -238,39 +252,58 @@ fn figures(is_idle: bool) -> [Figure; 5] {
     ]
 }
 
-/// Half of the seeds have the two in the other order: long and rare events come at their own place,
-/// whoever measures there.
+/// Measures both with these seeds, and returns the figures that do not agree.
+///
+/// The second half of the seeds has the two in the other order: long and rare events come at their
+/// own place, whoever measures there.
+fn differing(scratch: &Scratch, kernel: &str, seeds: [&str; 2]) -> Vec<String> {
+    let [ours, theirs] = programs(*SAMPLES);
+    let orders = [[ours.clone(), theirs.clone()], [theirs, ours]];
+    let mut runs = Vec::new();
+    for (at, (order, seeds)) in orders.iter().zip(seeds).enumerate() {
+        let suite = &scratch.suite("cyclictest", &[], &in_order(order));
+        let found = scratch.measure(&[suite, "--kernel", kernel, "--seeds", seeds]);
+        runs.extend(found.into_iter().map(|run| (run, at)));
+    }
+    let mut differing = Vec::new();
+    for (load, step) in [("idle", 0), ("stress", 2)] {
+        for figure in figures(load == "idle") {
+            let ours = runs.iter().map(|(run, at)| &run["recordings"][step + at]);
+            let ours: Vec<f64> = ours.map(figure.ours).collect();
+            let theirs = runs
+                .iter()
+                .map(|(run, at)| &run["recordings"][step + 1 - at]);
+            let outputs = theirs.map(|one| one["output"].as_str().unwrap());
+            let theirs: Vec<f64> = outputs.map(figure.theirs).collect();
+            let what = format!("{kernel} {load} {}", figure.name);
+            let more = figure.tells.then_some(LONGER_NS);
+            let agrees = figure.bound.agrees(&ours, &theirs, more);
+            let told = if agrees { "agrees" } else { "differs" };
+            let bound = figure.bound;
+            println!("{what} {told}, {bound:?}: {ours:.3?}, theirs {theirs:.3?}");
+            if !agrees {
+                differing.push(what);
+            }
+        }
+    }
+    differing
+}
+
+/// Some figure of six seeds may differ by chance alone. Only one that differs with other seeds as
+/// well counts.
 #[test]
 fn timer_agrees_with_cyclictest() {
     let scratch = Scratch::new();
-    let [ours, theirs] = programs(*SAMPLES);
-    // Of fewer seeds all maxima of one lie above all of the other too often, by chance alone.
-    let orders = [
-        ([ours.clone(), theirs.clone()], "1..3", 0),
-        ([theirs, ours], "4..6", 1),
-    ];
     // The programs are the same whatever kernel they run on.
     for kernel in *sized(&&KERNELS[1..], &&KERNELS[..]) {
-        let mut runs = Vec::new();
-        for (order, seeds, at) in &orders {
-            let suite = &scratch.suite("cyclictest", &[], &in_order(order));
-            let found = scratch.measure(&[suite, "--kernel", kernel, "--seeds", seeds]);
-            runs.extend(found.into_iter().map(|run| (run, *at)));
+        // Of fewer seeds all maxima of one lie above all of the other too often, by chance alone.
+        let first = differing(&scratch, kernel, ["1..3", "4..6"]);
+        if first.is_empty() {
+            continue;
         }
-        for (load, step) in [("idle", 0), ("stress", 2)] {
-            for figure in figures(load == "idle") {
-                let ours = runs.iter().map(|(run, at)| &run["recordings"][step + at]);
-                let ours: Vec<f64> = ours.map(figure.ours).collect();
-                let theirs = runs
-                    .iter()
-                    .map(|(run, at)| &run["recordings"][step + 1 - at]);
-                let outputs = theirs.map(|one| one["output"].as_str().unwrap());
-                let theirs: Vec<f64> = outputs.map(figure.theirs).collect();
-                let what = format!("{kernel} {load} {}", figure.name);
-                let more = figure.tells.then_some(LONGER_NS);
-                figure.bound.check(&ours, &theirs, more, &what);
-            }
-        }
+        let again = differing(&scratch, kernel, ["7..9", "10..12"]);
+        let twice: Vec<&String> = first.iter().filter(|what| again.contains(what)).collect();
+        assert!(twice.is_empty(), "with both sets of seeds: {twice:#?}");
     }
 }
 

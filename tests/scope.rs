@@ -133,8 +133,8 @@ pub(super) fn check_stories(
             .map(|recording| check_story(&explained, recording, kind, hold, &named));
         let besides: Vec<Option<i64>> = besides.collect();
         // What the function does besides is the same: each instruction of what one stall
-        // is longer than the other is found. One switches preemption on at its end, and so
-        // calls the scheduler; the survey, whose section ends before, is exact there, too.
+        // is longer than the other is found. What switches preemption off and on alone may be
+        // preempted within its end; the survey, whose section ends before, is exact there, too.
         if let ([Some(short), Some(long)], true) = (&besides[..], kind.name != "preempt-off") {
             assert!((short - long).abs() <= ROUNDING_NS, "{named}: {besides:?}");
         }

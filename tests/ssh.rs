@@ -488,7 +488,7 @@ fn who_is_lost_for_longer_than_patience_is_told_how_to_go_on() {
         return;
     };
     let more = ["--quiet", "--patience", "1"];
-    let mut child = board.begin(3_000, &more);
+    let mut child = board.begin(15_000, &more);
     let processes = board.processes();
     // Stopped, it begins no other session.
     send(board.sshd.id(), Signal::STOP);
