@@ -14,7 +14,7 @@ pub(super) const BURNT_US: i64 = 20;
 
 /// The most by which a sample may differ from its forecast. Other kernels have other paths, of
 /// which each forecast takes the median. What a forecast must not leave out takes 0.7 µs at least.
-const NEAR_NS: i64 = 450;
+const NEAR_NS: i64 = 340;
 
 pub(super) fn load(name: &str, order: &str) -> String {
     format!(

@@ -215,9 +215,8 @@ impl Pair {
             format!("-n {space} addr add 198.18.77.2/30 dev {far}"),
             format!("-n {space} link set {far} up"),
         ];
-        // A test that was killed has left its namespace, and with it the pair.
-        let before = Command::new("ip").args(["netns", "del", space]).output();
-        before.expect("ip runs");
+        // A test that was killed has left them.
+        Self::remove();
         let pair = Self;
         for command in commands {
             let ended = Command::new("ip").args(command.split(' ')).status();
@@ -225,13 +224,22 @@ impl Pair {
         }
         pair
     }
+
+    /// Removes the pair, and then its namespace, with which it would go only some time later.
+    fn remove() {
+        for words in [
+            ["link", "del", Self::ENDS[0]],
+            ["netns", "del", Self::SPACE],
+        ] {
+            let ended = Command::new("ip").args(words).output();
+            ended.expect("ip runs");
+        }
+    }
 }
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        // The pair goes with it.
-        let mut command = Command::new("ip");
-        drop(command.args(["netns", "del", Self::SPACE]).status());
+        Self::remove();
     }
 }
 

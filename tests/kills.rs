@@ -90,8 +90,8 @@ impl Bench {
         command.process_group(0).spawn().expect("punctual starts")
     }
 
-    /// Kills two of three runs, each with its own signal, after its own share of a run. Returns how many were
-    /// there to be killed, and how long all took.
+    /// Kills two of three runs, each with its own signal, after its own share of a run. Returns how
+    /// many were there to be killed, and how long all took.
     fn round(&self, kills: [(Victim, f64); 2]) -> (u64, Duration) {
         let before = self.ids();
         let takes = self.takes;

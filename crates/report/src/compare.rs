@@ -389,7 +389,7 @@ pub(crate) fn word(column: &Column<'_>, row: &Measurement, finding: &FindingView
                 _ => Cell::Word(first.text.clone()),
             }
         }
-        _ => Cell::Word("differs by seed".to_owned()),
+        _ => Cell::Word(format!("differs by {}", column.unit())),
     }
 }
 

@@ -25,9 +25,7 @@ pub(super) fn differences(
         let difference = there.and_then(|there| Difference::of(*there, *here));
         differences.extend(difference.map(|difference| (here.0.seed, difference)));
     }
-    // The shares of a round trip vary as its samples do, which are judged.
-    let findings = row.view().findings(&row.variant);
-    let findings = findings.filter(|_| row.probe != "packet");
+    let findings = worded(row);
     let mut told = findings.filter_map(|finding| {
         let label = finding.label;
         if let Some(by_seed) = apart(finding, &there, &here) {
@@ -47,6 +45,13 @@ pub(super) fn differences(
     });
     let told = told.next();
     (differences, told)
+}
+
+/// The findings that stand beside a measurement's samples. The shares of a round trip are none: they
+/// vary as its samples do, which are judged.
+pub(super) fn worded(row: &Measurement) -> impl Iterator<Item = &'static FindingView> {
+    let all = row.view().findings(&row.variant);
+    all.filter(|_| row.probe != "packet")
 }
 
 /// A finding of one run.
@@ -70,7 +75,7 @@ impl Told {
 }
 
 /// Returns the difference between findings that vary from run to run: numbers that do not overlap,
-/// or words that differ with one seed, which is one run in virtual time.
+/// or words that differ with one seed. In real time no run stands for another, so all words count.
 fn apart(
     finding: &FindingView,
     there: &[(&Run, &Recording)],
@@ -89,7 +94,16 @@ fn apart(
             format!("{least} to {most}, where the baseline has {low} to {high}")
         });
     }
-    here.iter().filter(|own| own.is_virtual).find_map(|own| {
+    if here.iter().any(|own| !own.is_virtual) {
+        let sorted = |found: &[Told]| {
+            let mut texts: Vec<String> = found.iter().map(|one| one.text.clone()).collect();
+            texts.sort();
+            texts
+        };
+        let is_same = sorted(&there) == sorted(&here);
+        return (!is_same).then(|| "it varies from run to run, and not as in the baseline".into());
+    }
+    here.iter().find_map(|own| {
         let is_other = |one: &&Told| one.seed == own.seed && one.text != own.text;
         let other = there.iter().find(is_other)?;
         Some(format!(

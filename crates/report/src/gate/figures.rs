@@ -7,7 +7,7 @@ use punctual_judge::{Comparison, Pair, compare_rows, is_identical};
 use punctual_model::probe::Shape;
 use punctual_model::{Nanos, Recording, Run};
 
-use super::differences::differences;
+use super::differences::{differences, worded};
 use super::standing::{longer, standing};
 use super::{Row, Standing, Terms, watched};
 use crate::arrivals::{as_far_as_foretold, middle};
@@ -299,7 +299,7 @@ fn drawn(
     if steps.len() > 1 {
         return Err("one of several steps of this name is missing in some runs".to_owned());
     }
-    if counts().all(|count| count == 0) && row.view().findings(&row.variant).next().is_some() {
+    if counts().all(|count| count == 0) && worded(row).next().is_some() {
         return Ok(Vec::new());
     }
     if let Some((run, gap)) = here.iter().chain(&there).find_map(watched::gap) {

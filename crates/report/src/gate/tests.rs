@@ -33,6 +33,16 @@ fn runs(seeds: std::ops::RangeInclusive<u64>, id: &str, per_cent: i64) -> Vec<Ru
     runs_by(seeds, id, &|_, value| value * per_cent / 100)
 }
 
+/// The same on a machine, where all runs have one seed.
+fn in_real_time(mut all: Vec<Run>) -> Vec<Run> {
+    for run in &mut all {
+        (run.seed, run.machine) = (1, MachineRecord::default());
+        let found = run.provenance.as_mut().unwrap();
+        found.facts.insert("virtualised".into(), Fact::Flag(false));
+    }
+    all
+}
+
 fn one(there: &[Run], here: &[Run]) -> Result<Gated, Refusal> {
     let [there, here] = [there, here].map(|runs| runs.iter().collect::<Vec<_>>());
     gated(&there, &here, Vec::new(), &Terms::default())
@@ -200,15 +210,7 @@ fn what_is_lower_is_not_worse_and_too_few_runs_are_undecided() {
 /// In real time all runs have one seed, and none is the same as another.
 #[test]
 fn in_real_time_it_speaks_of_runs_and_pairs_none() {
-    let real = |count, id, per_cent| {
-        let mut all = runs(1..=count, id, per_cent);
-        for run in &mut all {
-            (run.seed, run.machine) = (1, MachineRecord::default());
-            let found = run.provenance.as_mut().unwrap();
-            found.facts.insert("virtualised".into(), Fact::Flag(false));
-        }
-        all
-    };
+    let real = |count, id, per_cent| in_real_time(runs(1..=count, id, per_cent));
     let worse = gate(&real(5, "old", 100), &real(5, "new", 150));
     assert_eq!(worse.standing(), Standing::Worse, "{}", text(&worse));
     let title = title(&worse);
@@ -775,6 +777,17 @@ fn findings_that_vary_by_seed_are_no_pass_where_they_differ() {
     assert_eq!(worse.standing(), Standing::Undecided, "{}", text(&worse));
     let told = super::title(&worse);
     assert!(told.contains("FAIL with seed 2"), "{told}");
+    let [there, here] = [
+        [true, true, false, true, true],
+        [true, false, false, false, false],
+    ];
+    let real = |id, of| in_real_time(passes(id, of));
+    let worse = gate(&real("r", there), &real("n", here));
+    assert_eq!(worse.standing(), Standing::Undecided, "{}", text(&worse));
+    let told = super::title(&worse);
+    assert!(told.ends_with("and not as in the baseline"), "{told}");
+    let alike = gate(&real("r", there), &real("n", there));
+    assert!(alike.standing() < Standing::Undecided, "{}", text(&alike));
 }
 
 /// A forecast passes nothing, and arrivals that were asked for and are not known neither.

@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_sample_is_split_by_the_stamps_of_its_own_frame() {
-        let sent = BTreeMap::from([(2, Nanos(7)), (3, Nanos(1_000)), (4, Nanos(2_000))]);
-        let sent = BTreeMap::from_iter(sent.into_iter().chain([(6, Nanos(3_000))]));
+        let sent = [(2, 7), (3, 1_000), (4, 2_000), (6, 3_000)];
+        let sent = sent.map(|(number, stamp)| (number, Nanos(stamp)));
         let answered = [
             (2, Nanos(8)),
             (3, Nanos(1_020)),
@@ -296,7 +296,7 @@ mod tests {
         // Three frames come before the first sample; the third one's answer has a stamp only, and
         // the clock was set back before the fourth one's.
         let mut own = recording(&[100, 130, 120, 110], 0);
-        split(&mut own, &sent, &answered);
+        split(&mut own, &sent.into(), &answered);
         assert_eq!(own.findings["stamped"], Finding::Share { count: 2, of: 4 });
         assert_eq!(own.findings["own_worst"], Finding::Nanos(Nanos(100)));
         assert_eq!(own.findings["own_median"], Finding::Nanos(Nanos(80)));
