@@ -256,8 +256,6 @@ fn print(scratch: &Scratch, command: &str) -> Result<String> {
         .args(["-c", command])
         .current_dir(scratch.path(""))
         .env("PATH", env::join_paths(paths)?)
-        // As a page has it, wherever this runs.
-        .env("COLUMNS", "80")
         .stderr(Stdio::inherit());
     let output = shell.output()?;
     eprintln!("  {:.0} s", begin.elapsed().as_secs_f64());
