@@ -48,8 +48,8 @@ fn is_ready() -> bool {
     built && punctual_skip::program("qemu-system-aarch64")
 }
 
-/// Returns true if there is a QEMU for guests with several CPUs; if not, skips the test. To find
-/// out boots the guest that these tests resume.
+/// Returns true if there is a QEMU for guests with several CPUs; if not, skips the test. The
+/// first call boots the guest that these tests resume.
 fn is_fair() -> bool {
     static IS_FAIR: LazyLock<bool> = LazyLock::new(|| {
         let scratch = Scratch::new();

@@ -57,7 +57,6 @@ pub(super) fn worded(row: &Measurement) -> impl Iterator<Item = &'static Finding
 /// A finding of one run.
 struct Told {
     seed: u64,
-    is_virtual: bool,
     /// Its value, if it is a number.
     number: Option<f64>,
     text: String,
@@ -67,7 +66,6 @@ impl Told {
     fn of(finding: &FindingView, (run, recording): &(&Run, &Recording)) -> Self {
         Self {
             seed: run.seed,
-            is_virtual: run.is_virtual(),
             number: recording.findings.get(finding.key).and_then(number),
             text: views::told(finding, &recording.findings).text,
         }
@@ -81,6 +79,7 @@ fn apart(
     there: &[(&Run, &Recording)],
     here: &[(&Run, &Recording)],
 ) -> Option<String> {
+    let is_virtual = here.iter().all(|(run, _)| run.is_virtual());
     let [there, here] = [there, here]
         .map(|found| -> Vec<Told> { found.iter().map(|one| Told::of(finding, one)).collect() });
     let varies = |found: &[Told]| found.iter().any(|one| one.text != found[0].text);
@@ -94,7 +93,7 @@ fn apart(
             format!("{least} to {most}, where the baseline has {low} to {high}")
         });
     }
-    if here.iter().any(|own| !own.is_virtual) {
+    if !is_virtual {
         let sorted = |found: &[Told]| {
             let mut texts: Vec<String> = found.iter().map(|one| one.text.clone()).collect();
             texts.sort();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parameters of `packet` that only `punctual-wire` has: `AF_XDP`, frames that the card stamps, a
-//! receiver and interrupts on CPUs of their own, a priority for frames, and another machine at the
-//! other end.
+//! The parameters of `packet` that only `punctual-wire` has: `AF_XDP`, frames that the card stamps,
+//! a receiver and interrupts on CPUs of their own, a priority for frames, and another machine at
+//! the other end.
 
 use std::fs;
 use std::io;
