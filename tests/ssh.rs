@@ -189,7 +189,13 @@ impl Board {
     /// Begins to measure datagrams for minutes. Returns the process, and its target as soon as
     /// there is one.
     fn begin_datagrams(&self) -> (Child, u32) {
+        self.begin_datagrams_by(None)
+    }
+
+    /// Begins it with a client of its own, `None` for `ssh` itself.
+    fn begin_datagrams_by(&self, client: Option<&str>) -> (Child, u32) {
         let mut command = self.datagrams(300_000, &self.peer(LOOPBACK), &["--quiet"]);
+        command.envs(client.map(|client| ("PUNCTUAL_SSH", client)));
         let stderr = File::create(self.scratch.path("stderr")).unwrap();
         command.stdout(Stdio::null()).stderr(stderr);
         let mut child = command.process_group(0).spawn().unwrap();
@@ -739,8 +745,12 @@ fn an_echo_ends_with_whatever_ends_the_measurement() {
     send(child.id(), Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(3), "{}", board.stderr());
     board.until_no_echo_is_left();
-    // Without its peer, it does not go on.
-    let (mut child, _) = board.begin_datagrams();
+    // Without its peer, it does not go on. A client that is slow to end tells of the loss after
+    // the first frame was refused.
+    let ssh = format!("ssh -F {}", board.scratch.path("ssh_config").display());
+    let slow = format!("{ssh} \"$@\"\nstatus=$?\nsleep 3\nexit $status\n");
+    let slow = format!("sh {}", board.scratch.file("slow-ssh", slow));
+    let (mut child, _) = board.begin_datagrams_by(Some(&slow));
     assert!(board.cut() > 0);
     assert_eq!(child.wait().unwrap().code(), Some(1), "{}", board.stderr());
     assert_has(&board.stderr(), &["nobody answers frames there any more"]);

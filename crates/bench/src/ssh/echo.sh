@@ -20,9 +20,10 @@ program=$!
     kill $program
 ) >/dev/null 2>&1 3<&- &
 guard=$!
+# A word that nobody takes any more, also the shell's own about a killed program, must not end this:
+# the guard would go on, and end whatever has the program's number by then.
+trap '' PIPE
 (
-    # An answer that nobody takes any more must not end this.
-    trap '' PIPE
     while read -r line; do
         kill -USR1 $guard
         echo alive

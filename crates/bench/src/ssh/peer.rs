@@ -207,8 +207,8 @@ impl SystemUnderTest for AnsweredSystem {
             (ending, watch.join().ok().flatten())
         });
         let is_asked_for = cancel.load(Ordering::SeqCst);
-        let is_interrupted = matches!(ending.result, Err(RunError::Interrupted));
-        if let Some(error) = lost.filter(|_| is_interrupted && !is_asked_for) {
+        let ended_by_loss = matches!(ending.result, Ok(()) | Err(RunError::Interrupted));
+        if let Some(error) = lost.filter(|_| ended_by_loss && !is_asked_for) {
             ending.result = Err(RunError::bench(error));
         }
         ending
@@ -236,8 +236,8 @@ type Line = (Instant, String);
 /// The echo on a peer. It ends when this is dropped.
 struct Echo {
     route: Route,
-    /// The other end is the thread that writes to the peer's shell, and lets go of it once this is
-    /// dropped.
+    /// The other end is the thread that writes to the peer's shell: at once if something is sent,
+    /// and no more after this is dropped.
     beats: Option<Sender<()>>,
     client: Client,
     lines: Receiver<Line>,
@@ -301,8 +301,8 @@ impl Echo {
     }
 
     /// Has the subject end (`stop`) when the peer answers no more, and returns the reason; or when
-    /// somebody asks for the end (`cancel`). Otherwise it returns when the sender of `is_over` is
-    /// dropped.
+    /// somebody asks for the end (`cancel`). Otherwise it asks the peer once more when the sender
+    /// of `is_over` is dropped.
     fn watch(
         &mut self,
         cancel: &AtomicBool,
@@ -316,7 +316,23 @@ impl Echo {
                 return lost;
             }
         }
-        None
+        self.lost_at_last(cancel)
+    }
+
+    /// Asks for a sign of life, and returns the reason if none comes. A refused frame may end a
+    /// subject before this side notices that the peer has gone.
+    fn lost_at_last(&mut self, cancel: &AtomicBool) -> Option<Error> {
+        let asked = Instant::now();
+        if let Some(beats) = &self.beats {
+            let _ = beats.send(());
+        }
+        loop {
+            let lost = self.lost();
+            if lost.is_some() || self.heard > asked || cancel.load(Ordering::SeqCst) {
+                return lost;
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     /// The reason why it answers no more; `None` if it does answer.
@@ -395,10 +411,10 @@ fn remedy(said: &str) -> &'static str {
     }
 }
 
-/// Tells the peer now and then that somebody is here, until the other end of the channel is
-/// dropped.
-fn beat(mut input: ChildStdin, is_over: &Receiver<()>) {
-    let goes_on = || is_over.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout);
+/// Tells the peer now and then, and when asked, that somebody is here, until the other end of the
+/// channel is dropped.
+fn beat(mut input: ChildStdin, asked: &Receiver<()>) {
+    let goes_on = || asked.recv_timeout(BEAT) != Err(RecvTimeoutError::Disconnected);
     while goes_on() && input.write_all(b"\n").is_ok() {}
 }
 
@@ -538,6 +554,33 @@ mod tests {
         let (mut child, _said) = begin("1", "exec sleep 600");
         let _input = child.stdin.take();
         assert_eq!(child.wait().unwrap().code(), ENDED);
+    }
+
+    #[test]
+    fn what_guards_the_program_ends_where_nobody_listens() {
+        const SILENCE: &str = "600.25";
+        let guards = || {
+            let all = std::fs::read_dir("/proc").unwrap().flatten();
+            let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+            let guard = format!("sleep\0{SILENCE}\0").into_bytes();
+            lines.filter(|line| *line == guard).count()
+        };
+        let mut child = Command::new("sh")
+            .args(["-c", ECHO, "punctual", SILENCE, "sleep", "600"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while guards() == 0 {
+            thread::sleep(LOOK);
+        }
+        // The other side is lost as with a connection: all at once.
+        drop((child.stdout.take(), child.stderr.take(), child.stdin.take()));
+        assert_eq!(child.wait().unwrap().code(), ENDED);
+        while guards() > 0 {
+            thread::sleep(LOOK);
+        }
     }
 
     #[test]
