@@ -23,15 +23,16 @@ use serde_json::Value;
 
 const USAGE: &str = "\
 Usage: tools/blind [--planted N] [--harmless N] [--seed N] [--results FILE]
-                   [--show] [--list]
+                   [--only WORDS] [--show] [--list]
 
 Compiles kernels of Debian's source, N with something planted (6) and N changed
 in a harmless way (6), holds each against the kernel as it was by `punctual
 gate --arrivals`, and prints a table in Markdown: what was found, missed, blamed,
 and which alarms were false. Each takes three minutes or so on two idle cores;
-the source is fetched once. --results keeps each verdict in FILE, a line of JSON each: the
-same command goes on where it ended. --show prints the table of what is in FILE,
-and tries nothing. --list prints the edits.";
+the source is fetched once. --results keeps each verdict in FILE, a line of JSON
+each: the same command goes on where it ended. --only tries those edits alone
+whose names have WORDS, or those of another --only. --show prints the table of
+what is in FILE, and tries nothing. --list prints the edits.";
 
 /// The verdict on a kernel that could not be measured.
 const NOT_JUDGED: &str = "not judged";
@@ -118,7 +119,7 @@ struct Said {
     verdict: String,
     /// The worst row, in words.
     row: String,
-    /// The kinds of figures that got worse: `samples`, `arrivals` or `function`.
+    /// The kinds of figures that got worse: `samples`, `arrivals`, `function` or `section`.
     by: Vec<String>,
     /// The functions that are blamed, by rows and by the story.
     blamed: Vec<String>,
@@ -179,6 +180,8 @@ struct Asked {
     harmless: usize,
     seed: u64,
     results: Option<PathBuf>,
+    /// Words of which an edit's name has one; empty for all edits.
+    only: Vec<String>,
     is_show: bool,
 }
 
@@ -199,6 +202,7 @@ fn run(words: Vec<String>) -> Result<()> {
         harmless: 6,
         seed: 1,
         results: None,
+        only: Vec::new(),
         is_show: false,
     };
     let mut words = words.into_iter();
@@ -210,6 +214,12 @@ fn run(words: Vec<String>) -> Result<()> {
         if word == "--results" {
             let file = words.next().context("--results: expected a file")?;
             asked.results = Some(file.into());
+            continue;
+        }
+        if word == "--only" {
+            asked
+                .only
+                .push(words.next().context("--only: expected words")?);
             continue;
         }
         let mut number = || -> Result<u64> {
@@ -324,6 +334,11 @@ fn drawn(edits: &[Edit], asked: &Asked) -> Vec<Drawn> {
         }
     }
     random.shuffle(&mut all);
+    let is_asked_for = |one: &Drawn| {
+        let mut words = asked.only.iter();
+        asked.only.is_empty() || words.any(|words| one.edit.name.contains(words))
+    };
+    all.retain(is_asked_for);
     all
 }
 
@@ -455,7 +470,7 @@ fn worse(gate: &Value) -> impl Iterator<Item = Value> {
 /// The functions that a gate names for the figures that got worse, and in its story.
 fn blamed(gate: &Value) -> Vec<String> {
     let name = |one: Value| {
-        let of = if one["of"] == "function" {
+        let of = if one["of"] == "function" || one["of"] == "section" {
             "name"
         } else {
             "function"

@@ -52,6 +52,9 @@ pub struct Arrivals {
     /// The longest time that each function ran within one stretch that keeps threads waiting. Only
     /// the functions that ran for most of such a stretch are included.
     pub functions: BTreeMap<String, Nanos>,
+    /// The longest time that each function ran within one section of the whole step, also while its
+    /// load begins and ends, where no sample is taken. None if nobody looked.
+    pub in_step: Option<BTreeMap<String, Nanos>>,
 }
 
 /// A sample that was aimed together with a second timer.

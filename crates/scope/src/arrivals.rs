@@ -37,7 +37,7 @@ use crate::guest_clock::GuestClock;
 use crate::names::{Func, Names};
 use crate::preemptibility::Preemptibility;
 use crate::repeat::{OnEvent, Repeater};
-use crate::survey::SectionTracer;
+use crate::survey::{SectionKind, SectionTracer};
 use forecast::{Analysis, Ends};
 use path::{From, Paths};
 use place::{Found, Key, Off};
@@ -66,6 +66,17 @@ impl Waits {
             "irq" => Self::Handler,
             "app" => Self::Program,
             _ => Self::Thread,
+        }
+    }
+
+    /// Returns true if a section of this kind keeps it waiting. On `PREEMPT_RT` soft interrupts are
+    /// threads.
+    fn is_kept_by(self, what: SectionKind, preemption: Preemptibility) -> bool {
+        match what {
+            SectionKind::IrqsOff => true,
+            SectionKind::PreemptOff | SectionKind::NotPreemptible => self != Self::Handler,
+            SectionKind::Softirq => self != Self::Handler && preemption != Preemptibility::Rt,
+            SectionKind::Spinning => false,
         }
     }
 }
@@ -99,6 +110,9 @@ pub struct Arrivals {
     pub places: Vec<Place>,
     /// True if an arrival may change what follows, as soft interrupts run where interrupts end.
     pub is_forecast: bool,
+    /// How long each function ran at most within one section that keeps its thread or handler
+    /// waiting, of the whole step: also while its load begins and ends, where no sample is taken.
+    pub functions: BTreeMap<String, Nanos>,
 }
 
 /// A place at which threads wait.
@@ -460,9 +474,15 @@ pub fn arrivals(
         let told = tell(step.analysis, step.waits, tracer.names(), clock);
         // What is off goes on as it would, whatever waits for its end.
         let is_forecast = step.waits != Waits::Handler && preemption != Preemptibility::Rt;
+        let number = run.recordings[step.recording].key.step;
+        let counts = |what| step.waits.is_kept_by(what, preemption);
+        let functions = tracer.functions_of(number, counts).into_iter();
+        let functions =
+            functions.map(|(func, ran)| (tracer.names().text(func).to_owned(), clock.time(ran)));
         Arrivals {
             recording: step.recording,
             is_forecast,
+            functions: functions.collect(),
             ..told
         }
     });
@@ -543,6 +563,7 @@ fn tell(analysis: Analysis, waits: Waits, names: &Names, clock: GuestClock) -> A
         worst,
         places,
         is_forecast: true,
+        functions: BTreeMap::new(),
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Of {
     Reached,
     /// Of a function: the longest that it ran within one stretch that keeps threads waiting.
     Function,
+    /// The same in the whole step, also where no sample is taken: as its load begins and ends.
+    InStep,
 }
 
 impl Of {
@@ -39,7 +41,13 @@ impl Of {
             Self::Samples | Self::Sampled => "samples",
             Self::Arrivals | Self::Latest | Self::Reached => "arrivals",
             Self::Function => "function",
+            Self::InStep => "section",
         }
+    }
+
+    /// Returns true if it is a function's own time.
+    pub(crate) fn is_function(self) -> bool {
+        matches!(self, Self::Function | Self::InStep)
     }
 
     /// Returns true if it is foretold, which errs by more than chance.
@@ -457,7 +465,7 @@ fn judged(
         });
         let both: Vec<bool> = both.filter(|_| own.is_virtual()).collect();
         let usual = median.unwrap_or(there).0.abs() as f64;
-        let standing = if drawn.of == Of::Function {
+        let standing = if drawn.of.is_function() {
             let grown = (here - there).0 as f64;
             longer(compared, grown >= (terms.rule.effect - 1.0) * usual)
         } else {
@@ -490,8 +498,16 @@ fn judged(
     };
     let all = drawn.iter().zip(compared).map(one);
     // A function is told where it is to blame.
-    let told = all.filter(|one| one.of != Of::Function || one.counts());
-    blamed(told.collect())
+    let told = all.filter(|one| !one.of.is_function() || one.counts());
+    blamed(once_each(told.collect()))
+}
+
+/// Leaves out the whole step's figure of a function that is worse where samples are taken, too.
+fn once_each(mut all: Vec<Judged>) -> Vec<Judged> {
+    let functions = all.iter().filter(|one| one.of == Of::Function);
+    let known: BTreeSet<String> = functions.map(|one| one.name.clone()).collect();
+    all.retain(|one| one.of != Of::InStep || !known.contains(&one.name));
+    all
 }
 
 /// Blames the function that got longer for the arrivals that did.

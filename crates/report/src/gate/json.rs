@@ -165,8 +165,8 @@ struct Figure<'a> {
     /// (the latest), `reached` (the latest aimed sample), and the names of functions.
     name: &'a str,
     /// The kind of data that it is about; for a function, the longest time that it runs within one
-    /// stretch that keeps threads waiting.
-    #[cfg_attr(test, schemars(extend("enum" = ["samples", "arrivals", "function"])))]
+    /// stretch that keeps threads waiting, or within one such section of the whole step.
+    #[cfg_attr(test, schemars(extend("enum" = ["samples", "arrivals", "function", "section"])))]
     of: &'static str,
     /// The quantile: of a run's samples, the one that is not shorter than this share of all.
     share: f64,

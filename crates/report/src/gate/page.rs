@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use punctual_model::Run;
 use punctual_published::Document;
 
-use super::text::{Detail, NOT_COUNTED, row_lines, within};
-use super::{Gate, Gated, Of, Row, Standing, Why};
+use super::text::{Detail, NOT_COUNTED, named, row_lines, within};
+use super::{Gate, Gated, Row, Standing, Why};
 use crate::compare::verdict_told;
 use crate::page::{beneath, untested};
 use crate::scope::page::{Other, compared};
@@ -92,7 +92,7 @@ fn figures(one: &Gated, row: &Row) -> Markup {
     html! {
         @for (number, figure) in row.figures.iter().enumerate() { tr {
             td.free { @if number == 0 { (title) } }
-            td { @if figure.of == Of::Function { "in " } (figure.name) }
+            td { (named(figure)) }
             td.number { (figure.there) }
             td.number { (figure.here) }
             td.free {

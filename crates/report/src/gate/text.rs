@@ -120,6 +120,7 @@ pub(super) const NOT_COUNTED: &str = "–";
 pub(crate) fn named(figure: &Judged) -> String {
     match figure.of {
         Of::Function => format!("in {}", figure.name),
+        Of::InStep => format!("in {}, whole step", figure.name),
         _ => figure.name.clone(),
     }
 }
@@ -151,8 +152,12 @@ fn usual(figure: &Judged, probe: &str) -> String {
     } else {
         "sample"
     };
-    if figure.of == Of::Function {
-        return format!("the longest stretch in `{}`", figure.name);
+    match figure.of {
+        Of::Function => return format!("the longest stretch in `{}`", figure.name),
+        Of::InStep => {
+            return format!("the longest section in `{}` of the whole step", figure.name);
+        }
+        _ => {}
     }
     match figure.name.as_str() {
         "p99.99" => "the arrival in 10,000".to_owned(),

@@ -2,7 +2,7 @@
 //! Knowledge of every arrival, as figures of a row.
 //! Where the runs of both sides were watched, the worst case is no longer drawn by lot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::arrivals::Arrivals;
 use punctual_model::{Nanos, Recording, Run};
@@ -74,9 +74,16 @@ pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Dr
     if aims.len() == 1 {
         add("reached", Of::Reached, &|one| one.reached);
     }
-    for name in long(there.iter().chain(here).map(|(_, one)| *one), floor) {
+    let both = || there.iter().chain(here).map(|(_, one)| *one);
+    for name in long(both().map(|one| &one.functions), floor) {
         add(name, Of::Function, &|one| {
             Some(one.functions.get(name).copied().unwrap_or_default())
+        });
+    }
+    for name in long(both().filter_map(|one| one.in_step.as_ref()), floor) {
+        add(name, Of::InStep, &|one| {
+            let all = one.in_step.as_ref()?;
+            Some(all.get(name).copied().unwrap_or_default())
         });
     }
     all
@@ -104,9 +111,11 @@ fn quantile(known: &Arrivals, share: f64) -> Option<Nanos> {
 
 /// Returns the functions that run for so long within one stretch, in any run of either side.
 /// The side does not matter, as each function is judged.
-fn long<'a>(all: impl Iterator<Item = &'a Arrivals>, floor: f64) -> BTreeSet<&'a str> {
-    let functions = all.flat_map(|one| &one.functions);
-    let long = functions.filter(|(_, time)| time.0 as f64 >= floor);
+fn long<'a>(
+    all: impl Iterator<Item = &'a BTreeMap<String, Nanos>>,
+    floor: f64,
+) -> BTreeSet<&'a str> {
+    let long = all.flatten().filter(|(_, time)| time.0 as f64 >= floor);
     long.map(|(name, _)| name.as_str()).collect()
 }
 

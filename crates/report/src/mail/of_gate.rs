@@ -5,8 +5,7 @@ use punctual_model::Run;
 
 use super::{Mail, Told, UNKNOWN, again, counts};
 use crate::gate::{
-    Gate, Gated, Judged, Of, Row, Side, Standing, Why, arrow, how_sure, listed, longer_functions,
-    named,
+    Gate, Gated, Judged, Row, Side, Standing, Why, arrow, how_sure, listed, longer_functions, named,
 };
 use crate::judgement::{Outcome, outcome_of_row};
 use crate::scope::{Story, told};
@@ -184,7 +183,7 @@ fn blame(one: &Gated, at: usize, row: &Row) -> Vec<String> {
 /// Returns true if its figures name a function.
 fn names_function(row: &Row) -> bool {
     let mut own = row.figures.iter().filter(|figure| figure.counts());
-    own.any(|figure| figure.blame.is_some() || figure.of == Of::Function)
+    own.any(|figure| figure.blame.is_some() || figure.of.is_function())
 }
 
 /// Tells the obstacles here and before, of the sample that stands for a figure.

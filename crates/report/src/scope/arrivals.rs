@@ -16,7 +16,9 @@ use super::text::sentence;
 const SCHEMA: &str = "punctual.arrivals/1";
 /// The version of the teller; only results of the same version are read again.
 /// The `+` precedes the version of the analysis, which changes with each change of its results.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+5");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+6");
+/// The shortest time of a function that is kept.
+const SHORTEST: Nanos = Nanos(500);
 /// A wait does not count as growing with a function that is entered less often than this.
 const AGAIN: u32 = 10;
 
@@ -86,6 +88,10 @@ struct Step {
     later_than: Vec<Later>,
     /// The worst first.
     places: Vec<Shown>,
+    /// The functions that run for half a microsecond and more within one section of the whole step,
+    /// also while the load begins or ends, where no sample is taken; null where nobody looked.
+    #[serde(default)]
+    functions: Option<Vec<Function>>,
     /// Of a program's thread: why no sample can be aimed; null where one can.
     not_aimed: Option<String>,
 }
@@ -127,6 +133,17 @@ struct Later {
     share: f64,
     /// So many nanoseconds of each second an arrival is later.
     ns_per_second: f64,
+}
+
+/// A function, and how long it ran within one section that keeps threads waiting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Function {
+    /// The function.
+    function: String,
+    /// Its own time at most. Of the sections of one kind that one function began only the longest
+    /// counts.
+    longest_ns: Nanos,
 }
 
 /// A place; what was reached is null where no sample was aimed at it.
@@ -321,8 +338,19 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         quantiles: quantiles.collect(),
         later_than: later.collect(),
         places: places.collect(),
+        functions: Some(functions(all)),
         not_aimed: not_aimed(all),
     }
+}
+
+/// Returns the functions that run for long enough.
+fn functions(all: &Arrivals) -> Vec<Function> {
+    let long = all.functions.iter().filter(|(_, ran)| **ran >= SHORTEST);
+    let function = |(name, ran): (&String, &Nanos)| Function {
+        function: name.clone(),
+        longest_ns: *ran,
+    };
+    long.map(function).collect()
 }
 
 /// Returns the reason why no wait of a program can be moved.
@@ -457,11 +485,13 @@ impl Told {
 
 impl Step {
     fn arrivals(&self) -> arrivals::Arrivals {
-        let mut functions = BTreeMap::<String, Nanos>::new();
-        for place in &self.places {
-            let most = functions.entry(own_name(&place.most_in)).or_default();
-            *most = place.most_ns.max(*most);
-        }
+        let places = self.places.iter();
+        let places = places.map(|place| (&*place.most_in, place.most_ns));
+        let functions = self.functions.as_ref();
+        let in_step = functions.map(|all| {
+            let each = all.iter().map(|one| (&*one.function, one.longest_ns));
+            longest(each)
+        });
         let latest = self.places.iter().max_by_key(|place| place.foretold_ns);
         let reached = self.places.iter().max_by_key(|place| place.reached_ns);
         let name = |place: &Shown| own_name(&place.most_in);
@@ -488,7 +518,8 @@ impl Step {
                     parts: second.interrupts_ns.map(|time| (second.off_ns, time)),
                 }),
             is_forecast: self.is_forecast,
-            functions,
+            functions: longest(places),
+            in_step,
         }
     }
 
@@ -533,6 +564,16 @@ impl Step {
             format!("no sample shows the path after {unlearnt} of its time: more samples may")
         })
     }
+}
+
+/// The longest time of each function.
+fn longest<'a>(each: impl Iterator<Item = (&'a str, Nanos)>) -> BTreeMap<String, Nanos> {
+    let mut all = BTreeMap::<String, Nanos>::new();
+    for (name, time) in each {
+        let most = all.entry(own_name(name)).or_default();
+        *most = time.max(*most);
+    }
+    all
 }
 
 /// A function's name without a compiler's additions: `do_exit.isra.0` is `do_exit`.

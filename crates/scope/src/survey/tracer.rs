@@ -106,14 +106,16 @@ fn by_function(log: &[(Func, u64)]) -> BTreeMap<Func, u64> {
     sums
 }
 
+/// The sections of one kind that one function began in one step.
 #[derive(Default)]
 struct Found {
     count: u64,
     longest: u64,
     sum: u64,
-    step: u32,
     ended: Func,
     most: (Func, u64),
+    /// How long each function ran in the longest.
+    ran: BTreeMap<Func, u64>,
     awaited: Option<(u32, Func)>,
 }
 
@@ -145,7 +147,7 @@ pub struct SectionTracer<'a> {
     /// True if `handle_softirqs` has called a pointer and the CPU is on its way to the function.
     calls_action: bool,
     log: Vec<(Func, u64)>,
-    found: HashMap<(SectionKind, Func), Found>,
+    found: HashMap<(SectionKind, Func, u32), Found>,
     delays: DelayTracer,
     mended: u64,
     cpu: u32,
@@ -824,34 +826,74 @@ impl<'a> SectionTracer<'a> {
         };
         let length = self.position - open.from;
         let by = open.by.unwrap_or(func);
-        let found = self.found.entry((what, by)).or_default();
+        let found = self.found.entry((what, by, step)).or_default();
         found.count += 1;
         found.sum += length;
         if length > found.longest {
-            (found.longest, found.step, found.ended) = (length, step, func);
-            let own = by_function(self.log.get(open.log..).unwrap_or_default());
-            let most = own.into_iter().max_by_key(|(func, ran)| (*ran, *func));
-            found.most = most.unwrap_or((by, length));
+            (found.longest, found.ended) = (length, func);
+            found.ran = by_function(self.log.get(open.log..).unwrap_or_default());
+            let most = found.ran.iter().max_by_key(|(func, ran)| (**ran, **func));
+            found.most = most.map_or((by, length), |(func, ran)| (*func, *ran));
             found.awaited = self.awaited.filter(|_| what == SectionKind::Spinning);
         }
     }
 
     /// Returns the places that it found, in any order.
     pub fn hotspots(&self, clock: GuestClock) -> Vec<Hotspot> {
+        let mut all = HashMap::<(SectionKind, Func), Hotspot>::new();
+        for (key, found) in &self.found {
+            let own = self.hotspot(*key, found, clock);
+            let Some(known) = all.get_mut(&(key.0, key.1)) else {
+                all.insert((key.0, key.1), own);
+                continue;
+            };
+            let (count, sum) = (known.count + own.count, known.sum + own.sum);
+            // Of equally long ones it is the first.
+            if (own.longest, known.step) > (known.longest, own.step) {
+                *known = own;
+            }
+            (known.count, known.sum) = (count, sum);
+        }
+        all.into_values().collect()
+    }
+
+    /// Returns how long each function ran at most within one section of a step, from the step's
+    /// beginning to that of the next, in instructions. Of the sections of one kind that one
+    /// function began only the longest counts. `counts` says which kinds do.
+    pub fn functions_of(
+        &self,
+        step: u32,
+        counts: impl Fn(SectionKind) -> bool,
+    ) -> BTreeMap<Func, u64> {
+        let own = self.found.iter();
+        let own = own.filter(|((what, _, of), _)| *of == step && counts(*what));
+        let mut all = BTreeMap::new();
+        for (func, ran) in own.flat_map(|(_, found)| &found.ran) {
+            let most: &mut u64 = all.entry(*func).or_default();
+            *most = (*most).max(*ran);
+        }
+        all
+    }
+
+    fn hotspot(
+        &self,
+        (what, by, step): (SectionKind, Func, u32),
+        found: &Found,
+        clock: GuestClock,
+    ) -> Hotspot {
         let text = |func: Func| self.library.names.text(func).to_owned();
-        let hotspot = |((what, by), found): (&(SectionKind, Func), &Found)| Hotspot {
-            what: *what,
+        Hotspot {
+            what,
             cpu: self.cpu,
-            function: text(*by),
+            function: text(by),
             count: found.count,
             longest: clock.time(found.longest),
             sum: clock.time(found.sum),
-            step: found.step,
+            step,
             ended: text(found.ended),
             most: (text(found.most.0), clock.time(found.most.1)),
             awaited: found.awaited.map(|(cpu, func)| (cpu, text(func))),
-        };
-        self.found.iter().map(hotspot).collect()
+        }
     }
 
     /// Forgets the places that were found.

@@ -119,6 +119,43 @@ fn a_function_that_holds_threads_up_for_longer_is_worse_and_to_blame() {
         let fine = with(functions);
         assert_eq!(fine.standing(), Standing::NotWorse, "{}", text(&fine));
     }
+    // The figures of the rest of the step alarm, too: where no sample is taken.
+    let outside = |id: &str, functions: &[(&str, i64)]| {
+        let mut runs = watched(id, 10_500, 12_000, &[("grows", 900)]);
+        for run in &mut runs {
+            let own = functions.iter();
+            let own = own.map(|(name, time)| ((*name).to_owned(), Nanos(*time)));
+            run.arrivals[0].in_step = Some(own.collect());
+        }
+        runs
+    };
+    let there = outside("r", &[("kills", 20_000), ("grows", 900)]);
+    let here = outside("n", &[("kills", 520_000), ("grows", 900)]);
+    let killed = gate(&there, &here);
+    let title = super::title(&killed);
+    assert!(
+        title.starts_with("worse: the longest section in `kills` of the whole step of timer, ")
+            && title.ends_with(", 20.0 → 520 µs, 5 of 5 seeds"),
+        "{title}"
+    );
+    let shown = text(&killed);
+    assert!(shown.contains("in kills, whole step"), "{shown}");
+    assert_can_be_mailed(&shown);
+    schema(&gate_json(&killed)).unwrap();
+    // It is not known of baselines that older programs made.
+    let unknown = gate(&watched("r", 10_500, 12_000, &[("grows", 900)]), &here);
+    assert_eq!(unknown.standing(), Standing::NotWorse, "{}", text(&unknown));
+    // What samples meet is told of these.
+    let mut both = outside("n", &[("burns", 1_200)]);
+    for run in &mut both {
+        run.arrivals[0]
+            .functions
+            .insert("burns".into(), Nanos(1_000));
+    }
+    let both = text(&gate(&outside("r", &[]), &both));
+    assert!(both.contains("in burns 0 ns → 1.00 µs"), "{both}");
+    assert!(!both.contains("whole step"), "{both}");
+    let there = watched("r", 10_500, 12_000, &[("grows", 900)]);
     // Not with each seed: it comes by chance.
     let mut some = watched("n", 10_500, 12_000, &[("grows", 900), ("burns", 1_000)]);
     for run in &mut some[..2] {
