@@ -57,6 +57,11 @@ impl Config {
         }
     }
 
+    /// Returns true if the text names an option, on or off: the kernel has it.
+    pub fn names(&self, option: &str) -> bool {
+        self.options.contains_key(option)
+    }
+
     /// Returns true if an option (`PREEMPT_RT`) is on, either built in or as a module.
     pub fn has(&self, option: &str) -> Result<bool, Reason> {
         Ok(self.setting(option)? != Setting::Off)
@@ -105,6 +110,7 @@ mod tests {
             has(&whole),
             [Some(true), Some(true), Some(false), Some(false)]
         );
+        assert!(whole.names("C") && !whole.names("D"));
         assert_eq!(whole.built_in(&["A", "B"]), Ok(vec!["CONFIG_A".to_owned()]));
         for cut in [
             "CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\n",

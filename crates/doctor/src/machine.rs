@@ -180,10 +180,38 @@ impl Machine {
         cpu_list(&self.text(path)?).map_err(|error| Reason::unreadable(path, error))
     }
 
-    /// The online CPUs.
+    /// The online CPUs, at least one.
     pub(crate) fn online(&self) -> Result<Vec<CpuId>, Reason> {
-        self.cpus("/sys/devices/system/cpu/online")
+        let path = "/sys/devices/system/cpu/online";
+        let cpus = self.cpus(path)?;
+        if cpus.is_empty() {
+            return Err(Reason::unreadable(path, "expected CPUs, found none"));
+        }
+        Ok(cpus)
     }
+
+    /// The CPUs of a boot argument's list, in which `all` is all CPUs and `N` the last one that is
+    /// possible (`bitmap_parselist()` in the kernel's `lib`).
+    pub(crate) fn listed(&self, list: &str) -> Result<Vec<CpuId>, Reason> {
+        let list = if list.eq_ignore_ascii_case("all") {
+            "0-N"
+        } else {
+            list
+        };
+        if !list.contains('N') {
+            return cpu_list(list).map_err(Reason::from);
+        }
+        let possible = self.cpus("/sys/devices/system/cpu/possible");
+        let possible = possible.or_else(|_| self.online())?;
+        let last = possible.last().ok_or("no CPU is possible")?;
+        cpu_list(&list.replace('N', &last.0.to_string())).map_err(Reason::from)
+    }
+}
+
+/// Returns true if a part of an argument such as `managed_irq,domain,2-N` names CPUs; all other
+/// parts are flags.
+pub(crate) fn is_cpus(part: &str) -> bool {
+    part.starts_with(|first: char| first.is_ascii_digit() || first == 'N')
 }
 
 /// The CPUs of a list; none if it is empty, or says `(null)`, as `nohz_full` does.

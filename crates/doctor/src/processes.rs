@@ -56,7 +56,9 @@ impl Machine {
         Ok(threads)
     }
 
-    /// Returns true if this process has the capability of this number.
+    /// Returns true if this process has the capability of this number in the initial user
+    /// namespace, where the kernel asks for it (`capable()` in `kernel/capability.c`). That
+    /// namespace maps each user to itself; a copy of a machine's files may lack the map.
     pub(crate) fn is_capable(&self, capability: u32) -> Result<bool, Reason> {
         let path = "/proc/self/status";
         let status = self.text(path)?;
@@ -64,7 +66,11 @@ impl Machine {
         let mask = lines.find_map(|line| line.strip_prefix("CapEff:"));
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
         let mask = mask.ok_or_else(|| Reason::unreadable(path, "expected CapEff"))?;
-        Ok(mask >> capability & 1 == 1)
+        if mask >> capability & 1 == 0 {
+            return Ok(false);
+        }
+        let map = self.find("/proc/self/uid_map")?;
+        Ok(map.is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"])))
     }
 
     /// The soft value of this process's limit of this name, from `/proc/self/limits`.

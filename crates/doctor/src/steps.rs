@@ -8,7 +8,7 @@ use punctual_model::cpus::show_list;
 use serde::Serialize;
 
 use crate::check::{Diagnosis, Finding, Value, Verdict};
-use crate::machine::Machine;
+use crate::machine::{Machine, is_cpus};
 
 /// A system, distinguished by the commands that it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -195,32 +195,37 @@ impl Diagnosis {
     }
 }
 
-/// The remedy for an argument that isolates CPUs, but not properly. It keeps the CPUs that their
-/// owner has chosen.
+/// The remedy for an argument that isolates CPUs, but not properly. It keeps the CPUs and the flags
+/// that their owner has chosen.
 fn isolated_anew(one: &Finding, machine: &Machine) -> Option<Remedy> {
     if one.check.id != "isolcpus" {
         return None;
     }
     let asked = machine.argument("isolcpus").ok()??;
-    let is_cpu = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
-    let cpus: Vec<&str> = asked.split(',').filter(is_cpu).collect();
+    let (cpus, mut flags): (Vec<&str>, Vec<&str>) =
+        asked.split(',').partition(|part| is_cpus(part));
     let is_list = |c: char| c.is_ascii_alphanumeric() || ",-_:/".contains(c);
     if cpus.is_empty() || !asked.chars().all(is_list) {
         return None;
     }
-    let flags = match machine.is_since(5, 6) {
-        Ok(false) => "domain",
-        _ => "managed_irq,domain",
+    let is_flag_known = machine.is_since(5, 6) != Ok(false);
+    let title = if is_flag_known {
+        "Keep interrupts off the isolated CPUs, too"
+    } else {
+        "Isolate these CPUs as this kernel knows it"
     };
-    let title = match flags {
-        "domain" => "Isolate these CPUs as this kernel knows it",
-        _ => "Keep interrupts off the isolated CPUs, too",
-    };
+    flags.retain(|flag| *flag != "managed_irq");
+    if is_flag_known {
+        flags.insert(0, "managed_irq");
+    }
+    if !flags.contains(&"domain") {
+        flags.push("domain");
+    }
     Some(Remedy {
         title: title.to_owned(),
         does: Does::Reboot {
             from: format!("isolcpus={asked}"),
-            to: format!("isolcpus={flags},{}", cpus.join(",")),
+            to: format!("isolcpus={}", [flags, cpus].concat().join(",")),
         },
     })
 }
@@ -318,7 +323,10 @@ fn remedy(one: &Finding, cores: &[Vec<CpuId>]) -> Option<Remedy> {
             "Let the kernel be preempted (preempt=full)",
             boot("preempt=full"),
         ),
-        "threadirqs" => ("Handle interrupts in threads", boot("threadirqs")),
+        "threadirqs" => (
+            "Handle interrupts in threads (helps where devices interrupt often)",
+            boot("threadirqs"),
+        ),
         "governor" => ("Keep the CPUs at full speed", Does::Now(GOVERNOR)),
         "rt-permission" => (
             "Let this user start real-time threads",

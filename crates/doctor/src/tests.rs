@@ -4,6 +4,8 @@
 mod arguments;
 mod defects;
 mod first_steps;
+mod hardware;
+mod isolation;
 mod kernels;
 mod machines;
 mod tree;
@@ -21,6 +23,9 @@ const VERSION: &str = "/proc/version";
 const CMDLINE: &str = "/proc/cmdline";
 const CPUINFO: &str = "/proc/cpuinfo";
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+const WORKQUEUES: &str = "/sys/devices/virtual/workqueue/cpumask";
+const WRITEBACK: &str = "/sys/bus/workqueue/devices/writeback/cpumask";
 
 fn all() -> impl Iterator<Item = &'static Check> {
     ALL.into_iter().flatten()

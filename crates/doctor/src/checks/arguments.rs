@@ -8,7 +8,7 @@ use punctual_model::units::CpuId;
 use super::hardware::is_other_architecture;
 use super::source;
 use crate::check::{Check, Severity, Trial, Verdict};
-use crate::machine::{Machine, cpu_list};
+use crate::machine::{Machine, is_cpus};
 
 pub const CHECKS: &[Check] = &[
     Check {
@@ -63,11 +63,21 @@ const HARMFUL: [(&str, &[&str]); 14] = [
     ("ftrace", &[]),
 ];
 
+/// Values that switch off what the argument is for.
+const HARMLESS: [(&str, &str); 3] = [("slub_debug", "-"), ("slab_debug", "-"), ("ftrace", "nop")];
+
 fn harmful(machine: &Machine) -> Result<Verdict, Reason> {
     let given = machine.command_line()?;
+    let is_other = is_other_architecture(machine);
     let is_harmful = |(name, value): &&(String, String)| {
-        let known = HARMFUL.iter().find(|(own, _)| own == name);
-        known.is_some_and(|(_, values)| values.is_empty() || values.contains(&value.as_str()))
+        let (name, value) = (name.as_str(), value.as_str());
+        // Without ACPI an Arm machine has its device tree.
+        if is_other && (name == "acpi" || X86.contains(&name)) {
+            return false;
+        }
+        let known = HARMFUL.iter().find(|(own, _)| *own == name);
+        known.is_some_and(|(_, values)| values.is_empty() || values.contains(&value))
+            && !HARMLESS.contains(&(name, value))
     };
     let found: Vec<String> = given.iter().filter(is_harmful).map(shown).collect();
     Ok(Verdict::of(found.is_empty(), "boot arguments", found))
@@ -115,11 +125,9 @@ fn contradicting(machine: &Machine) -> Result<Verdict, Reason> {
 }
 
 /// The CPUs of a list that follows its flags: `managed_irq,domain,2-3`.
-fn listed(value: &str) -> Option<Vec<CpuId>> {
-    let is_cpu = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
-    let list: Vec<&str> = value.split(',').filter(is_cpu).collect();
-    let mut cpus = cpu_list(&list.join(",")).ok()?;
-    cpus.sort_unstable();
+fn listed(machine: &Machine, value: &str) -> Option<Vec<CpuId>> {
+    let list: Vec<&str> = value.split(',').filter(|part| is_cpus(part)).collect();
+    let cpus = machine.listed(&list.join(",")).ok()?;
     Some(cpus).filter(|cpus| !cpus.is_empty())
 }
 
@@ -127,7 +135,7 @@ fn listed(value: &str) -> Option<Vec<CpuId>> {
 fn crossed_lists(machine: &Machine, given: &[(String, String)]) -> Vec<String> {
     let all = |name: &str| {
         let own = given.iter().filter(|(own, _)| own == name);
-        let lists = own.filter_map(|(_, value)| Some((value.as_str(), listed(value)?)));
+        let lists = own.filter_map(|(_, value)| Some((value.as_str(), listed(machine, value)?)));
         lists.collect::<Vec<_>>()
     };
     let mut found = Vec::new();
@@ -174,7 +182,7 @@ fn absent_cpus(machine: &Machine, given: &[(String, String)]) -> Result<Vec<Stri
         .or_else(|_| machine.online())?;
     let mut found = Vec::new();
     for (name, value) in lists {
-        let Some(cpus) = listed(value) else {
+        let Some(cpus) = listed(machine, value) else {
             continue;
         };
         let absent: Vec<CpuId> = cpus
@@ -182,10 +190,14 @@ fn absent_cpus(machine: &Machine, given: &[(String, String)]) -> Result<Vec<Stri
             .filter(|cpu| !there.contains(cpu))
             .copied()
             .collect();
-        if !absent.is_empty() {
+        // With `N` it is the kernel that names the last one.
+        if !absent.is_empty() && !value.contains('N') {
             let absent = show_list(&absent);
             found.push(format!("{name}={value}: there is no CPU {absent}"));
-        } else if name != "rcu_nocbs" && name != "irqaffinity" && cpus.len() == there.len() {
+        } else if name != "rcu_nocbs"
+            && name != "irqaffinity"
+            && there.iter().all(|cpu| cpus.contains(cpu))
+        {
             found.push(format!("{name}={value}: no CPU is left for the rest"));
         }
     }
@@ -270,8 +282,12 @@ fn unknown(machine: &Machine) -> Result<Verdict, Reason> {
 }
 
 /// Arguments that only x86 kernels take.
-const X86: [&str; 7] = [
+const X86: [&str; 11] = [
     "tsc",
+    "notsc",
+    "noapic",
+    "nolapic",
+    "nolapic_timer",
     "intel_pstate",
     "amd_pstate",
     "intel_idle.max_cstate",

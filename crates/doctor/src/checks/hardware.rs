@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs, clocks, interrupts, firmware.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use punctual_model::units::CpuId;
 use punctual_model::{Nanos, Reason};
 
 use super::source;
@@ -289,24 +291,76 @@ fn governor(machine: &Machine) -> Result<Verdict, Reason> {
     let names = machine.names(directory)?;
     let policies = names.iter().filter(|name| name.starts_with("policy"));
     let mut governors = BTreeSet::new();
+    let mut unknown = None;
     for policy in policies {
-        governors.insert(machine.text(&format!("{directory}/{policy}/scaling_governor"))?);
+        let at = |file: &str| format!("{directory}/{policy}/{file}");
+        // Of a policy without an online CPU the kernel shows an empty list here, or no file at all
+        // (`show()` in `drivers/cpufreq/cpufreq.c`: `EBUSY`).
+        let affected = machine.text(&at("affected_cpus"));
+        if affected.as_deref() == Ok("") {
+            continue;
+        }
+        match machine.text(&at("scaling_governor")) {
+            Ok(governor) => {
+                governors.insert(governor);
+            }
+            Err(_) if affected.is_err() && !is_of_online(machine, policy)? => {}
+            Err(reason) => unknown = Some(reason),
+        }
+    }
+    let is_fine = governors.iter().all(|name| name == "performance");
+    if let Some(reason) = unknown.filter(|_| is_fine) {
+        return Err(reason);
     }
     if governors.is_empty() {
         let none = "no driver sets a frequency: firmware, or a host, may change it";
         return Err(Reason::unreadable(directory, none));
     }
-    let is_fine = governors.iter().all(|name| name == "performance");
     let governors: Vec<String> = governors.into_iter().collect();
     Ok(Verdict::of(is_fine, "scaling_governor", governors))
+}
+
+/// Returns true if an online CPU has this policy: by its link, or by the policy's number, which is
+/// that of its first CPU.
+fn is_of_online(machine: &Machine, policy: &str) -> Result<bool, Reason> {
+    let has_it = |cpu: &CpuId| {
+        let link = machine.link(&format!("{CPUS}/cpu{}/cpufreq", cpu.0));
+        policy == format!("policy{}", cpu.0) || link.is_ok_and(|link| link.ends_with(policy))
+    };
+    Ok(machine.online()?.iter().any(has_it))
 }
 
 /// The exit latency that `intel_idle` gives for C1; C1E and all deeper states take longer.
 const C1: Nanos = Nanos::from_micros(2);
 
-/// The enabled idle state of CPU 0 that takes longest to leave; `None` if no driver knows any.
+/// The enabled idle state that takes longest to leave, with its CPU; `None` if no driver knows any.
+/// CPUs of one machine differ, and each has its own switches.
 fn deepest(machine: &Machine) -> Result<Option<(String, Nanos)>, Reason> {
-    let directory = format!("{CPUS}/cpu0/cpuidle");
+    let mut deepest: Option<(Nanos, Reverse<CpuId>, String)> = None;
+    let mut unknown = None;
+    for cpu in machine.online()? {
+        match deepest_of(machine, cpu) {
+            Ok(own) => {
+                let own = own.map(|(latency, name)| (latency, Reverse(cpu), name));
+                deepest = deepest.max(own);
+            }
+            Err(reason) => unknown = unknown.or(Some(reason)),
+        }
+    }
+    // A deep state decides, whatever the CPUs are that do not tell.
+    let is_deep = deepest.as_ref().is_some_and(|(latency, ..)| *latency > C1);
+    if let Some(reason) = unknown.filter(|_| !is_deep) {
+        return Err(reason);
+    }
+    Ok(deepest.map(|(latency, Reverse(cpu), name)| {
+        let name = format!("{name} of CPU {}", cpu.0);
+        (name, latency)
+    }))
+}
+
+/// The enabled idle state of a CPU that takes longest to leave; `None` if no driver knows any.
+fn deepest_of(machine: &Machine, cpu: CpuId) -> Result<Option<(Nanos, String)>, Reason> {
+    let directory = format!("{CPUS}/cpu{}/cpuidle", cpu.0);
     if !machine.has(&directory)? {
         let driver = machine.text(&format!("{CPUS}/cpuidle/current_driver"))?;
         return match driver.as_str() {
@@ -325,7 +379,7 @@ fn deepest(machine: &Machine) -> Result<Option<(String, Nanos)>, Reason> {
         let name = machine.text(&at("name"))?;
         deepest = deepest.max(Some((latency, name)));
     }
-    Ok(deepest.map(|(latency, name)| (name, latency)))
+    Ok(deepest)
 }
 
 const ONLY_HALT: &str = "no driver knows idle states: CPUs only halt";
@@ -453,6 +507,14 @@ pub fn is_other_architecture(machine: &Machine) -> bool {
     config.is_ok_and(|config| others.iter().any(|name| config.has(name) == Ok(true)))
 }
 
+/// Returns true if an interrupt's handler is one of USB: a host's (`xhci_hcd:usb1`), or another one
+/// of the same controller. A Raspberry Pi's has several: `dwc_otg, dwc_otg_pcd, dwc_otg_hcd:usb1`,
+/// or `fe980000.usb, dwc2_hsotg:usb1`.
+fn is_usb(name: &str) -> bool {
+    let parts = ["hcd", ":usb", ".usb", "dwc_otg"];
+    parts.iter().any(|part| name.contains(part))
+}
+
 fn shared_interrupts(machine: &Machine) -> Result<Verdict, Reason> {
     let path = "/proc/interrupts";
     let text = machine.text(path)?;
@@ -461,7 +523,6 @@ fn shared_interrupts(machine: &Machine) -> Result<Verdict, Reason> {
     if !head.trim_start().starts_with("CPU") {
         return Err(Reason::unreadable(path, "expected a line of CPUs"));
     }
-    let is_one = |name: &str| name.starts_with("snd_") || name.contains("hcd");
     let mut shared = Vec::new();
     let mut is_there = false;
     for line in lines {
@@ -471,9 +532,10 @@ fn shared_interrupts(machine: &Machine) -> Result<Verdict, Reason> {
             last.unwrap_or_default()
         });
         let names: Vec<&str> = names.collect();
-        let has_one = names.iter().any(|name| is_one(name));
+        let of_usb = names.iter().filter(|name| is_usb(name)).count();
+        let has_one = of_usb > 0 || names.iter().any(|name| name.starts_with("snd_"));
         is_there |= has_one;
-        if has_one && names.len() > 1 {
+        if has_one && names.len() > 1 && of_usb < names.len() {
             let number = line.split(':').next().unwrap_or_default().trim();
             shared.push(format!("{number} ({})", names.join(" and ")));
         }

@@ -54,7 +54,7 @@ pub const CHECKS: &[Check] = &[
         source: source::TUNED_REALTIME,
         needs_root: false,
         trial: UNBOUND,
-        look: |m| keeps_out(m, "/sys/devices/virtual/workqueue/cpumask"),
+        look: workqueues,
     },
     Check {
         id: "writeback",
@@ -65,13 +65,15 @@ pub const CHECKS: &[Check] = &[
         source: source::TUNED_REALTIME,
         needs_root: false,
         trial: UNBOUND,
-        look: |m| keeps_out(m, "/sys/bus/workqueue/devices/writeback/cpumask"),
+        look: writeback,
     },
     Check {
         id: "irqbalance",
         severity: Severity::Medium,
         wanted: "irqbalance does not move interrupts to the CPUs of real time",
-        advice: "`systemctl disable --now irqbalance`, or isolate CPUs: it leaves those out",
+        advice: "`systemctl disable --now irqbalance`, or list the isolated CPUs in \
+                 IRQBALANCE_BANNED_CPULIST (/etc/default/irqbalance): by itself it leaves out \
+                 those of isolcpus= and nohz_full=, not those of control groups",
         source: source::TUNED_REALTIME,
         needs_root: false,
         trial: Trial::None("no boot argument does what a daemon does"),
@@ -80,10 +82,13 @@ pub const CHECKS: &[Check] = &[
 ];
 
 const NONE_ISOLATED: &str = "no CPU is isolated; see isolcpus";
+const BY_BOOT: &str = "/sys/devices/system/cpu/isolated";
+const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
+const WORKQUEUES: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 /// The CPUs that the scheduler leaves alone, by boot argument or by control groups.
 fn isolated(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
-    let mut cpus = machine.cpus("/sys/devices/system/cpu/isolated")?;
+    let mut cpus = machine.cpus(BY_BOOT)?;
     let partitions = "/sys/fs/cgroup/cpuset.cpus.isolated";
     if machine.find(partitions)?.is_some() {
         cpus.extend(machine.cpus(partitions)?);
@@ -125,20 +130,17 @@ fn covers(machine: &Machine, name: &str, covered: &[CpuId]) -> Result<Verdict, R
     Ok(Verdict::of(bare.is_empty(), &name, bare))
 }
 
-/// The CPUs that a boot argument lists; none if it is not given.
+/// The CPUs that a boot argument lists; none if it is not given, or without a list.
 fn listed(machine: &Machine, name: &str) -> Result<Vec<CpuId>, Reason> {
-    match machine.argument(name)?.as_deref() {
-        None => Ok(Vec::new()),
-        Some("" | "all") => machine.online(),
-        Some(list) => cpu_list(list).map_err(|error| format!("{name}: {error}").into()),
-    }
+    let list = machine.argument(name)?.unwrap_or_default();
+    let listed = machine.listed(&list);
+    listed.map_err(|error| format!("{name}: {error}").into())
 }
 
 /// The CPUs without a tick: as the kernel says, else as it was asked.
 pub(super) fn tickless(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
-    let path = "/sys/devices/system/cpu/nohz_full";
-    if machine.find(path)?.is_some() {
-        return machine.cpus(path);
+    if machine.find(NOHZ_FULL)?.is_some() {
+        return machine.cpus(NOHZ_FULL);
     }
     heeded(machine, "nohz_full", "NO_HZ_FULL")
 }
@@ -160,6 +162,13 @@ fn nohz_full(machine: &Machine) -> Result<Verdict, Reason> {
 fn rcu_nocbs(machine: &Machine) -> Result<Verdict, Reason> {
     let mut covered = heeded(machine, "rcu_nocbs", "RCU_NOCB_CPU")?;
     covered.extend(tickless(machine)?);
+    let is_default = covered.is_empty()
+        && machine.argument("rcu_nocbs")?.is_none()
+        && !isolated(machine)?.is_empty();
+    // `rcu_init_nohz()` in `kernel/rcu/tree_nocb.h`.
+    if is_default && machine.config()?.has("RCU_NOCB_CPU_DEFAULT_ALL")? {
+        covered = machine.online()?;
+    }
     covers(machine, "rcu_nocbs", &covered)
 }
 
@@ -175,43 +184,90 @@ fn mask(text: &str) -> Option<BTreeSet<CpuId>> {
     Some(cpus).filter(|_| !text.is_empty())
 }
 
-/// Checks that no isolated CPU is in a mask.
-fn keeps_out(machine: &Machine, path: &str) -> Result<Verdict, Reason> {
-    let isolated = isolated(machine)?;
-    if isolated.is_empty() {
-        return Ok(Verdict::Moot(NONE_ISOLATED.into()));
-    }
+/// The CPUs of the mask in a file.
+fn masked(machine: &Machine, path: &str) -> Result<BTreeSet<CpuId>, Reason> {
     let text = machine.text(path)?;
     let expected = || Reason::unreadable(path, format!("expected a mask, found \"{text}\""));
-    let mask = mask(&text).ok_or_else(expected)?;
-    let inside: Vec<CpuId> = isolated
-        .into_iter()
-        .filter(|cpu| mask.contains(cpu))
-        .collect();
-    let name = format!("isolated CPUs in {path}");
-    Ok(Verdict::of(inside.is_empty(), &name, inside))
+    mask(&text).ok_or_else(expected)
+}
+
+/// Checks that no isolated CPU is among those that do some work.
+fn keeps_out(
+    machine: &Machine,
+    name: &str,
+    working: impl FnOnce() -> Result<BTreeSet<CpuId>, Reason>,
+) -> Result<Verdict, Reason> {
+    let mut inside = isolated(machine)?;
+    if inside.is_empty() {
+        return Ok(Verdict::Moot(NONE_ISOLATED.into()));
+    }
+    let working = working()?;
+    inside.retain(|cpu| working.contains(cpu));
+    Ok(Verdict::of(inside.is_empty(), name, inside))
+}
+
+fn workqueues(machine: &Machine) -> Result<Verdict, Reason> {
+    let name = format!("isolated CPUs in {WORKQUEUES}");
+    keeps_out(machine, &name, || masked(machine, WORKQUEUES))
+}
+
+/// A workqueue works on the CPUs that both its own mask and that of all have; if there are none, on
+/// the latter's (`wqattrs_actualize_cpumask()` in `kernel/workqueue.c`).
+fn writeback(machine: &Machine) -> Result<Verdict, Reason> {
+    keeps_out(machine, "isolated CPUs that write pages back", || {
+        let all = masked(machine, WORKQUEUES)?;
+        let own = masked(machine, "/sys/bus/workqueue/devices/writeback/cpumask")?;
+        let both: BTreeSet<CpuId> = all.intersection(&own).copied().collect();
+        Ok(if both.is_empty() { all } else { both })
+    })
+}
+
+/// The CPUs that irqbalance leaves out: as its environment says, else those that the boot arguments
+/// isolate or keep without a tick (`setup_banned_cpus()` in its `cputree.c`).
+fn left_out(machine: &Machine, process: u32) -> Result<Vec<CpuId>, Reason> {
+    let path = format!("/proc/{process}/environ");
+    let environment = machine.find(&path)?.unwrap_or_default();
+    let given = |name: &str| {
+        let mut words = environment.split('\0');
+        words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    let banned = given("IRQBALANCE_BANNED_CPUS").filter(|text| !text.is_empty());
+    if let Some(text) = banned {
+        let cpus = mask(text).map(|cpus| cpus.into_iter().collect());
+        let expected = || Reason::unreadable(&path, format!("expected a mask, found \"{text}\""));
+        return cpus.ok_or_else(expected);
+    }
+    if let Some(list) = given("IRQBALANCE_BANNED_CPULIST") {
+        return cpu_list(list).map_err(|error| Reason::unreadable(&path, error));
+    }
+    let mut cpus = machine.cpus(BY_BOOT)?;
+    if machine.find(NOHZ_FULL)?.is_some() {
+        cpus.extend(machine.cpus(NOHZ_FULL)?);
+    }
+    Ok(cpus)
 }
 
 fn irqbalance(machine: &Machine) -> Result<Verdict, Reason> {
     let comm = |process: &u32| machine.text(&format!("/proc/{process}/comm"));
-    let processes = machine.processes()?;
-    let runs = processes
-        .iter()
-        .any(|one| comm(one).as_deref() == Ok("irqbalance"));
+    let mut processes = machine.processes()?.into_iter();
+    let runs = processes.find(|one| comm(one).as_deref() == Ok("irqbalance"));
     let name = "irqbalance";
-    if !runs {
+    let Some(process) = runs else {
         return Ok(Verdict::of(true, name, "does not run"));
+    };
+    let mut bare = isolated(machine)?;
+    if bare.is_empty() {
+        let told = "runs, and no CPU is isolated";
+        return Ok(Verdict::of(false, name, told));
     }
-    let isolated = isolated(machine)?;
-    Ok(Verdict::of(
-        !isolated.is_empty(),
-        name,
-        if isolated.is_empty() {
-            "runs, and no CPU is isolated"
-        } else {
-            "runs, and leaves isolated CPUs out"
-        },
-    ))
+    let left_out = left_out(machine, process)?;
+    bare.retain(|cpu| !left_out.contains(cpu));
+    if bare.is_empty() {
+        let told = "runs, and leaves isolated CPUs out";
+        return Ok(Verdict::of(true, name, told));
+    }
+    let name = "isolated CPUs that irqbalance does not leave out";
+    Ok(Verdict::of(false, name, bare))
 }
 
 #[cfg(test)]

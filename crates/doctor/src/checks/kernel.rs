@@ -152,7 +152,8 @@ pub const CHECKS: &[Check] = &[
         id: "threadirqs",
         severity: Severity::Medium,
         wanted: "interrupts are handled in threads",
-        advice: "boot with threadirqs, where there is no PREEMPT_RT",
+        advice: "boot with threadirqs, where there is no PREEMPT_RT and devices interrupt often; \
+                 on a virtual CPU whose only device is a clock it buys nothing (docs/ADVICE.md)",
         source: source::RTCQS,
         needs_root: false,
         trial: Trial::Boot("threadirqs"),
@@ -291,6 +292,15 @@ fn preemption_model(machine: &Machine) -> Result<Verdict, Reason> {
 /// Returns true if the boot argument `preempt=` can choose a model (`sched_dynamic_mode` in
 /// `kernel/sched/core.c`).
 fn offered(machine: &Machine, model: &str) -> Result<bool, Reason> {
+    let is_model = match model {
+        "full" | "lazy" => true,
+        "none" | "voluntary" => !is_rt(machine)?,
+        _ => false,
+    };
+    if !is_model {
+        return Ok(false);
+    }
+    // PREEMPT_RT has it from Linux 6.13 on, and in patches for 6.12.
     let config = machine.config()?;
     if !config.has("PREEMPT_DYNAMIC")? {
         return Ok(false);
@@ -299,27 +309,20 @@ fn offered(machine: &Machine, model: &str) -> Result<bool, Reason> {
     match model {
         "full" => Ok(true),
         "lazy" => lazy(),
-        "none" | "voluntary" if is_rt(machine)? => Ok(false),
-        "none" | "voluntary" => Ok(!machine.is_since(7, 0)? || !lazy()?),
-        _ => Ok(false),
+        _ => Ok(!machine.is_since(7, 0)? || !lazy()?),
     }
 }
 
 fn preempt_argument(machine: &Machine) -> Result<Verdict, Reason> {
-    match machine.argument("preempt")? {
-        None => Ok(Verdict::Moot("there is no boot argument preempt=".into())),
-        // It is what PREEMPT_RT does anyway; `none` and `voluntary` it does not have.
-        Some(model) if is_rt(machine)? && model != "lazy" => Ok(Verdict::of(
-            false,
-            "boot argument preempt, on PREEMPT_RT",
-            model.as_str(),
-        )),
-        Some(model) => Ok(Verdict::of(
-            offered(machine, &model)?,
-            "boot argument preempt",
-            model.as_str(),
-        )),
-    }
+    let Some(model) = machine.argument("preempt")? else {
+        return Ok(Verdict::Moot("there is no boot argument preempt=".into()));
+    };
+    let name = if is_rt(machine)? {
+        "boot argument preempt, on PREEMPT_RT"
+    } else {
+        "boot argument preempt"
+    };
+    Ok(Verdict::of(offered(machine, &model)?, name, model.as_str()))
 }
 
 fn governors(machine: &Machine) -> Result<Verdict, Reason> {
@@ -355,7 +358,15 @@ fn efi_runtime(machine: &Machine) -> Result<Verdict, Reason> {
         let name = "boot argument efi";
         return Ok(Verdict::of(asks("noruntime"), name, asked.as_str()));
     }
-    on(machine, "EFI_DISABLE_RUNTIME")
+    let option = "EFI_DISABLE_RUNTIME";
+    let config = machine.config()?;
+    let is_older = || Ok::<_, Reason>(machine.is_since(4, 18)? && !machine.is_since(5, 19)?);
+    // Until Linux 5.19 brought the option, PREEMPT_RT alone turned them off. Distributions have
+    // taken the option over into older kernels.
+    if !config.has(option)? && !config.names(option) && is_older()? && is_rt(machine)? {
+        return Ok(Verdict::of(true, "/proc/version", "PREEMPT_RT"));
+    }
+    on(machine, option)
 }
 
 fn no_hz(machine: &Machine) -> Result<Verdict, Reason> {

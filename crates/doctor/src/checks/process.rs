@@ -14,8 +14,9 @@ pub const CHECKS: &[Check] = &[
         id: "rt-permission",
         severity: Severity::High,
         wanted: "this user may start threads of real time",
-        advice: "run as root, or put `@realtime - rtprio 98` and `@realtime - memlock unlimited` \
-                 into /etc/security/limits.d/ and the user into the group realtime",
+        advice: "run as root (root of a user namespace or of a rootless container is not enough), \
+                 or put `@realtime - rtprio 98` and `@realtime - memlock unlimited` into \
+                 /etc/security/limits.d/ and the user into the group realtime",
         source: source::RTCQS,
         needs_root: false,
         trial: PERMISSION,

@@ -92,9 +92,8 @@ pub const CHECKS: &[Check] = &[
         id: "timer-migration",
         severity: Severity::Low,
         wanted: "timers stay on the CPU that set them",
-        advice: "`sysctl kernel.timer_migration=0`, where threads of real time share CPUs with \
-                 others; where CPUs are isolated leave it at 1: it takes other threads' timers \
-                 away from them",
+        advice: "`sysctl kernel.timer_migration=0`: a timer that has moved to another CPU waits \
+                 until that one has interrupts on",
         source: source::TUNED_NETWORK_LATENCY,
         needs_root: false,
         trial: Trial::Beside("sysctl.kernel.timer_migration=0"),

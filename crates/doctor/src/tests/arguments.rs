@@ -9,7 +9,7 @@ fn arguments_decide_without_other_files_and_those_that_harm_are_named() {
     let tree = made(&[
         (
             CMDLINE,
-            "isolcpus=domain,managed_irq,2-3 nohz_full=2-3 rcu_nocbs=2-3 preempt=full \
+            "isolcpus=domain,managed_irq,2-3 nohz_full=2-3 rcu_nocbs=2-3 preempt=none \
              workqueue.cpumask=1 mitigations=off tsc=reliable skew_tick=1 irqpoll noirqbalance",
         ),
         ("/proc/sys/kernel/osrelease", "6.12.40-rt10"),
@@ -32,7 +32,7 @@ fn arguments_decide_without_other_files_and_those_that_harm_are_named() {
         ),
         (
             "preempt-argument",
-            "wrong: boot argument preempt, on PREEMPT_RT: full",
+            "wrong: boot argument preempt, on PREEMPT_RT: none",
         ),
         ("tsc-reliable", "fine: boot argument tsc: reliable"),
         ("mitigations", "fine: boot argument mitigations: off"),
@@ -79,7 +79,46 @@ fn lists_of_cpus_that_are_not_there_or_leave_none_are_named() {
         told("nohz_full=0-3 nohz=off"),
         "wrong: boot arguments: nohz=off and nohz_full, nohz_full=0-3: no CPU is left for the rest"
     );
+    for line in ["isolcpus=domain,0-N", "isolcpus=domain,0-2,N"] {
+        assert_eq!(
+            told(line),
+            format!("wrong: boot arguments: {line}: no CPU is left for the rest")
+        );
+    }
     assert_eq!(told("isolcpus=2-3 idle=poll"), "fine: boot arguments: none");
+    // More CPUs are possible than there are.
+    let possible = made(&[
+        (CMDLINE, "isolcpus=domain,2-N"),
+        (ONLINE, "0-3"),
+        ("/sys/devices/system/cpu/possible", "0-7"),
+    ]);
+    assert_eq!(
+        found("contradicting-arguments", &possible),
+        "fine: boot arguments: none"
+    );
+}
+
+#[test]
+fn an_argument_that_switches_off_what_it_is_for_does_no_harm() {
+    let told = |line: &'static str, cpuinfo: &'static str| {
+        let tree = made(&[(CMDLINE, line), (CPUINFO, cpuinfo)]);
+        found("harmful-arguments", &tree)
+    };
+    let fine = "fine: boot arguments: none";
+    let x86 = tree::cpuinfo!("");
+    assert_eq!(told("slub_debug=- slab_debug=- ftrace=nop", x86), fine);
+    assert_eq!(
+        told("slub_debug slab_debug=FZ ftrace=function", x86),
+        "wrong: boot arguments: slub_debug, slab_debug=FZ, ftrace=function"
+    );
+    // Arm has device trees, and takes none of the others.
+    let arm = "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n";
+    let line = "acpi=off noapic tsc=unstable";
+    let wrong = "wrong: boot arguments: acpi=off, noapic, tsc=unstable";
+    assert_eq!(told(line, arm), fine);
+    assert_eq!(told(line, x86), wrong);
+    // Of an unknown architecture it is harmful.
+    assert_eq!(told(line, ""), wrong);
 }
 
 /// Command lines of real machines.

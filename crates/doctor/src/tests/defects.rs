@@ -173,15 +173,11 @@ pub(super) const DEFECTS: &[Defect] = &[
         &[NoOption("nohz_full"), NoOption("rcu_nocbs")],
         ISOLATED,
     ),
-    (
-        "workqueues",
-        &[File("/sys/devices/virtual/workqueue/cpumask", "f")],
-        "/sys/devices/virtual/workqueue/cpumask",
-    ),
+    ("workqueues", &[File(WORKQUEUES, "f")], WORKQUEUES),
     (
         "writeback",
-        &[File("/sys/bus/workqueue/devices/writeback/cpumask", "8")],
-        "/sys/bus/workqueue/devices/writeback/cpumask",
+        &[File(WRITEBACK, "8"), File(WORKQUEUES, "f")],
+        WRITEBACK,
     ),
     (
         "irqbalance",

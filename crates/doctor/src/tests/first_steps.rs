@@ -31,7 +31,13 @@ fn isolation_is_asked_for_as_the_kernel_knows_it() {
     // Nothing of it was taken.
     let old = "isolcpus=nohz,domain,managed_irq,2-3";
     let told = steps("5.4.140-rt64", old, "").unwrap();
-    assert!(told.contains("#isolcpus=domain,2-3#"), "{told}");
+    assert!(told.contains("#isolcpus=nohz,domain,2-3#"), "{told}");
+    // The owner's flags stay.
+    let nohz = steps("6.6.31-rt31-v8+", "isolcpus=nohz,domain,2-N", "2-3").unwrap();
+    assert!(
+        nohz.contains("#isolcpus=managed_irq,nohz,domain,2-N#"),
+        "{nohz}"
+    );
     assert_eq!(steps("5.4.140-rt64", "isolcpus=2-3", "2-3"), None);
     // Red Hat's 4.18 knows the flag.
     assert_eq!(

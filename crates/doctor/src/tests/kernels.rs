@@ -29,6 +29,60 @@ fn the_model_of_preemption_is_read_back_or_follows_from_how_it_was_booted() {
     assert_eq!(asked("7.0.1"), "wrong");
 }
 
+/// PREEMPT_RT has models to choose from if it was built with PREEMPT_DYNAMIC: full and lazy differ.
+#[test]
+fn a_model_that_preempt_rt_offers_may_be_asked_for() {
+    let told = |edits: &[Edit]| found("preempt-argument", &with(edits));
+    let name = "boot argument preempt, on PREEMPT_RT";
+    let dynamic = Option("PREEMPT_DYNAMIC");
+    assert_eq!(
+        told(&[dynamic, Argument("preempt=full")]),
+        format!("fine: {name}: full")
+    );
+    assert_eq!(
+        told(&[Argument("preempt=full")]),
+        format!("wrong: {name}: full")
+    );
+    assert_eq!(
+        told(&[dynamic, Argument("preempt=voluntary")]),
+        format!("wrong: {name}: voluntary")
+    );
+    assert_eq!(
+        told(&[dynamic, Argument("preempt=lazy")]),
+        format!("wrong: {name}: lazy")
+    );
+    let unknown = told(&[Gone(CONFIG), Argument("preempt=full")]);
+    assert!(unknown.starts_with("unknown: "), "{unknown}");
+}
+
+/// Linux 5.19 brought the option. Red Hat's 5.14 has it, too.
+#[test]
+fn preempt_rt_turns_efi_off_by_itself_before_there_was_an_option_for_it() {
+    let told = |release: &'static str, config: Edit, version: &'static str| {
+        let edits = [
+            File("/sys/firmware/efi/runtime", "0x1"),
+            config,
+            File(VERSION, version),
+            File("/proc/sys/kernel/osrelease", release),
+            Edit::Rename(CONFIG, release),
+        ];
+        found("efi-runtime", &with(&edits))
+    };
+    let rt = "Linux version x #1 SMP PREEMPT_RT x";
+    let absent = NoOption("EFI_DISABLE_RUNTIME");
+    let off = "wrong: CONFIG_EFI_DISABLE_RUNTIME: off";
+    let by_rt = "fine: /proc/version: PREEMPT_RT";
+    assert_eq!(told("5.10.1-rt1", absent, rt), by_rt);
+    assert_eq!(told("5.10.1", absent, "Linux version x #1 SMP x"), off);
+    assert_eq!(told("5.19.1-rt1", absent, rt), off);
+    assert_eq!(told("4.9.1-rt1", absent, rt), off);
+    let named = "# Automatically generated file; DO NOT EDIT.\nCONFIG_PREEMPT_RT=y\n\
+                 # CONFIG_EFI_DISABLE_RUNTIME is not set\n# Kernel hacking\n";
+    assert_eq!(told("5.14.0-rt", File(CONFIG, named), rt), off);
+    let cut = told("5.10.1-rt1", File(CONFIG, "CONFIG_PREEMPT_RT=y\n"), rt);
+    assert!(cut.starts_with("unknown: "), "{cut}");
+}
+
 #[test]
 fn older_kernels_are_asked_what_they_have() {
     let old = [

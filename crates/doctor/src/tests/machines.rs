@@ -55,6 +55,27 @@ fn a_container_does_not_tell_what_runs_beside_it() {
     assert_eq!(of("cfs-bandwidth", &with(&outer)).name(), "wrong");
 }
 
+/// The kernel asks in the initial user namespace; in another one everybody may have all
+/// capabilities.
+#[test]
+fn a_capability_of_a_user_namespace_starts_no_thread_of_real_time() {
+    let told = |map: &'static str, limit: &'static str| {
+        let edits = [
+            File("/proc/self/uid_map", map),
+            File("/proc/self/limits", limit),
+        ];
+        found("rt-permission", &with(&edits))
+    };
+    let none = "Max realtime priority     0                    0  \n";
+    let initial = "         0          0 4294967295\n";
+    assert_eq!(told(initial, none), "fine: capability: CAP_SYS_NICE");
+    for below in ["         0       1000          1\n", "0 0 65536\n", ""] {
+        assert_eq!(told(below, none), "wrong: limit rtprio: 0", "{below}");
+    }
+    let some = "Max realtime priority     98                   98  \n";
+    assert_eq!(told("0 1000 1\n", some), "fine: limit rtprio: 98");
+}
+
 #[test]
 fn a_group_of_version_2_has_no_time_for_real_time() {
     let in_group = [Option("RT_GROUP_SCHED")];
@@ -78,6 +99,7 @@ fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
     assert!(matches!(&found, Verdict::Unknown(why) if why.to_string().starts_with("7 SMIs")));
     let guest = [
         File(CPUINFO, tree::cpuinfo!("hypervisor")),
+        File(ONLINE, "0"),
         Gone("/sys/devices/system/cpu/cpu0/cpuidle"),
         File("/sys/devices/system/cpu/cpuidle/current_driver", "none"),
     ];
