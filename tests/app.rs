@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -257,7 +258,50 @@ fn the_steps_of_a_job_say_what_is_wrong() {
             &form,
             &["tools/gate-program\"", "--baseline", "--limits", "--seeds"],
         );
+        // A file of the user's takes the place of the cache's baseline.
+        assert_has(&form, &["BASELINE:-gate-program-baseline/new.punctual}\""]);
     }
+}
+
+/// A program in place of `punctual` that writes down how it is called, and has three runs.
+const WRITES_DOWN: &str = "#!/bin/sh
+echo \"$*\" >>calls
+case $1 in
+    run) echo table; exit \"${FAILS:-0}\" ;;
+    runs) printf 'schema,runs.id,boot\\nx,r10,\"a,b\"\\nx,r9,\\nx,r2,\\n' ;;
+esac
+";
+
+#[test]
+fn a_job_takes_the_runs_of_all_subjects_and_always_leaves_a_summary() {
+    let scratch = Scratch::new();
+    let punctual = scratch.file("punctual", WRITES_DOWN);
+    fs::set_permissions(&punctual, fs::Permissions::from_mode(0o755)).expect("its mode");
+    let limits = scratch.file("limits.toml", "");
+    let steps = |fails: &str| {
+        let mut steps = Command::new(markdown::root().join("tools/gate-program"));
+        let words = ["./x", "--limits", &limits, "--", "--kernel", "a"];
+        steps.args(words).args(["--kernel", "b"]);
+        let step_summary = format!("summary-{fails}");
+        steps
+            .env("PUNCTUAL", &punctual)
+            .env("FAILS", fails)
+            .env("GITHUB_STEP_SUMMARY", &step_summary);
+        let ended = Ended::of(steps.current_dir(scratch.path("")));
+        let summary = fs::read_to_string(scratch.path(&step_summary));
+        (ended, summary.expect("a summary"))
+    };
+    let (whole, summary) = steps("0");
+    assert_ends(&whole, 0, &[]);
+    assert_has(&summary, &["### Cycles", "table", "### Limits"]);
+    let calls = fs::read_to_string(scratch.path("calls")).expect("calls");
+    assert_has(
+        &calls,
+        &["baseline set new r2 r9 r10 --db", "judge r2 r9 r10 --db"],
+    );
+    let (failed, summary) = steps("1");
+    assert_ends(&failed, 1, &[]);
+    assert_has(&summary, &["### Cycles", "table"]);
 }
 
 #[test]

@@ -131,7 +131,16 @@ fn a_missing_target_program_is_named_with_the_way_to_get_it() {
     let mut command = scratch.punctual(&["run", "demo"]);
     let ended = Ended::of(command.env("PUNCTUAL_TARGET", "/nowhere/punctual-target"));
     assert_eq!(ended.status, Some(1));
-    assert_has(&ended.stderr, &["./build"]);
+    assert_has(&ended.stderr, &["./build", "PUNCTUAL_TARGET"]);
+    for (probe, variable) in [("timer", "PUNCTUAL_TARGET"), ("packet", "PUNCTUAL_WIRE")] {
+        let mut command = scratch.punctual(&["run", "--probe", probe, "--bench", "host"]);
+        let ended = Ended::of(command.env(variable, "/nowhere/program"));
+        assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+        let expected = "/nowhere/program: expected the program that measures, found no such file";
+        let remedy = format!("or name it by {variable}");
+        assert_has(&ended.stderr, &[expected, &remedy]);
+    }
+    assert_eq!(scratch.run(&["runs"]).stdout, "", "nothing was begun");
 }
 
 #[test]

@@ -77,4 +77,7 @@ fn a_place_that_there_is_not_is_refused_before_anything_is_measured() {
     );
     let none = refused("stress on housekeeping", &["-p", "cpus=[0]"]);
     assert!(none.contains("no housekeeping CPU"), "{none}");
+    let unnamed = refused("stress on housekeeping", &[]);
+    let expected = "expected them in `cpus`, found none";
+    assert!(unnamed.contains(expected), "{unnamed}");
 }

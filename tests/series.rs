@@ -2,8 +2,9 @@
 //! A line of kernels, release by release.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
-use punctual_tests::{Scratch, assert_has, json};
+use punctual_tests::{Scratch, assert_ends, assert_has, json};
 use serde_json::Value;
 
 const SUITE: &str = "name = \"short\"\nsummary = \"a few wake-ups\"\nseeds = 2\n\
@@ -95,4 +96,48 @@ fn the_last_releases_of_a_line_are_measured_in_their_order_and_only_once() {
     }
     let refused = scratch.run(&["kernel", "series", &format!("debian-6.1-rt@{since}")]);
     assert_has(&refused.stderr, &["expected a line of kernels"]);
+}
+
+/// `apt-get` and `apt-cache` that know one release, whose download Ctrl-C ends.
+const APT: [(&str, &str); 2] = [
+    (
+        "apt-get",
+        "#!/bin/sh\ncase \"$*\" in\n*download*) kill -INT $PPID; sleep 0.2; exit 1 ;;\nesac\n",
+    ),
+    (
+        "apt-cache",
+        "#!/bin/sh
+name=linux-image-6.12.9+deb12-rt-amd64
+for name in $name $name-unsigned; do
+    case \"$*\" in
+        *search*) echo \"$name - a kernel\" ;;
+        *) printf '%s\\n' \"Package: $name\" 'Version: 6.12.9-1' 'Filename: x' 'Size: 1' \
+            'SHA256: a' '' ;;
+    esac
+done
+",
+    ),
+];
+
+#[test]
+fn a_download_that_ctrl_c_has_ended_says_nothing_of_its_kernel() {
+    let mut scratch = Scratch::with_new_cache();
+    let programs = scratch.path("programs");
+    fs::create_dir(&programs).expect("a directory");
+    for (name, text) in APT {
+        let program = scratch.file(&format!("programs/{name}"), text);
+        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).expect("its mode");
+    }
+    scratch.look_first_in(&programs);
+    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 s\"\n";
+    let limits = scratch.file("limits.toml", limit);
+    let series = ["series", "debian-6.12-rt", "--since", "6.12.9"];
+    let kernels = ["debian-6.12-rt@6.12.9", "debian-6.12-rt"];
+    let bisect = ["bisect", kernels[0], kernels[1], "--limits", &limits];
+    for words in [&series[..], &bisect] {
+        let ended = scratch.run(&[words, &["--probe", "timer"]].concat());
+        assert_ends(&ended, 3, &["downloading"]);
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!said.contains("apt-get"), "{said}");
+    }
 }

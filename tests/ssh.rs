@@ -552,6 +552,7 @@ fn what_is_no_board_is_refused_before_anything_is_tried() {
     for (bench, part) in [
         ("ssh:", "expected [USER@]HOST"),
         ("ssh:board:data", "expected [USER@]HOST"),
+        ("ssh:board:2222", "PUNCTUAL_SSH='ssh -p 2222'"),
         ("board", "expected virtual, host, ssh:"),
     ] {
         let ended = scratch.run(&["run", "demo", "--bench", bench]);

@@ -62,6 +62,15 @@ fn arrivals_of_a_load_that_was_not_measured_list_those_that_were() {
 }
 
 #[test]
+fn whoever_audits_a_run_without_interruptions_reads_what_has_some() {
+    let scratch = Scratch::new();
+    import(&scratch);
+    let none = "audit needs a run with the probe noise or tick, found none in r1: `punctual run \
+                isolation --seeds 1` makes such runs";
+    assert_ends(&scratch.run(&["audit", "r1"]), 2, &[none]);
+}
+
+#[test]
 fn options_that_are_likely_to_be_mistaken_are_explained() {
     let scratch = Scratch::new();
     for (words, why) in [
@@ -86,6 +95,10 @@ fn options_that_are_likely_to_be_mistaken_are_explained() {
             "-p interval_us=500 here",
         ),
         (&["run", "demo", "-D", "10m"], "--duration 10m"),
+        (
+            &["run", "--probe", "tick", "--samples", "20"],
+            "expected a probe that takes a number of samples, found tick",
+        ),
         (
             &["run", "--suite", "demo"],
             "name the suite without an option: punctual run demo",

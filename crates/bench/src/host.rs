@@ -18,6 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use punctual_model::board;
+use punctual_model::cpus::parse_list;
 use punctual_model::machine::HostMachine;
 use punctual_model::status_page::{BYTES, Reader};
 use punctual_model::{MachineRecord, Progress};
@@ -25,6 +26,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{RunError, describe};
+use crate::hwlat;
 use crate::system::{Afterwards, Listener, RunEnding, SystemUnderTest};
 use crate::watch::{Until, Watch, Watched, is_ready};
 use crate::workdir::WorkDir;
@@ -50,6 +52,13 @@ pub enum Error {
     /// `setpriv`, which makes sure that the target does not outlive its parent, is missing.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
     NoSetpriv,
+    /// The tracer `hwlat` of another target runs, and cannot be ended.
+    #[error(
+        "expected no tracer hwlat at work, found {}: {}: end the hwlatdetect that reads it, or remove the instance as root (`rmdir`)",
+        hwlat::INSTANCE,
+        .0
+    )]
+    Hwlat(io::Error),
     /// A file of the bench cannot be used.
     #[error("{}: {error}", .path.display())]
     Io {
@@ -85,9 +94,9 @@ impl SystemUnderTest for HostSystem {
         MachineRecord::Host(HostMachine {
             host: host.unwrap_or_else(|error| format!("unknown: {error}")),
             release: line("/proc/sys/kernel/osrelease").ok(),
-            cpus: thread::available_parallelism()
+            cpus: line("/sys/devices/system/cpu/online")
                 .ok()
-                .map(|cpus| cpus.get() as u32),
+                .and_then(|list| count(&list)),
             target_sha256: checksum::of_file(&self.target).ok(),
             ssh: None,
         })
@@ -109,6 +118,12 @@ impl SystemUnderTest for HostSystem {
     }
 }
 
+/// The number of CPUs in a list of the kernel; `None` if it is not such a list.
+fn count(list: &str) -> Option<u32> {
+    let cpus = parse_list(list).ok()?;
+    u32::try_from(cpus.len()).ok()
+}
+
 impl HostSystem {
     fn start(&self, plan: &str) -> Result<(WorkDir, Process), Error> {
         let socket = || Error::at(Path::new("@punctual-host"));
@@ -116,6 +131,7 @@ impl HostSystem {
             io::ErrorKind::AddrInUse => Error::NotAlone,
             _ => socket()(error),
         })?;
+        hwlat::end_left_behind(Path::new(hwlat::INSTANCE)).map_err(Error::Hwlat)?;
         let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
         let directory = work.path().to_owned();
         let at = || Error::at(&directory);
@@ -229,7 +245,7 @@ impl Process {
             if status.code().is_some() {
                 return String::new();
             }
-            restore(target)
+            restore(target) + &end_hwlat(Path::new(hwlat::INSTANCE))
         })
     }
 }
@@ -250,6 +266,19 @@ fn restore(target: &Path) -> String {
         Err(error) => format!(
             "; its settings are not restored: {} restore: {error}",
             target.display()
+        ),
+    }
+}
+
+/// Ends the tracer `hwlat` that a killed target has left in this instance; returns what it removed,
+/// or why it could not.
+fn end_hwlat(instance: &Path) -> String {
+    match hwlat::end_left_behind(instance) {
+        Ok(false) => String::new(),
+        Ok(true) => "; removed tracing instance punctual-hwlat".to_owned(),
+        Err(error) => format!(
+            "; the kernel's tracer hwlat goes on: {}: {error}",
+            instance.display()
         ),
     }
 }
@@ -316,5 +345,34 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
             thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    #[test]
+    fn a_machine_has_the_cpus_that_its_kernel_runs() {
+        assert_eq!(count("0-3,8"), Some(5));
+        assert_eq!(count(""), None);
+        let system = HostSystem {
+            target: "/nonexistent/punctual-target".into(),
+            cache: PathBuf::new(),
+            silence: Duration::ZERO,
+        };
+        let MachineRecord::Host(machine) = system.machine() else {
+            panic!("expected a host");
+        };
+        // Whatever share of them this process may use.
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+        assert_eq!(machine.cpus, count(online.trim()));
+    }
+
+    #[test]
+    fn a_tracer_that_cannot_be_ended_is_named_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(end_hwlat(&directory.path().join("none")), "");
+        fs::write(directory.path().join("current_tracer"), "").unwrap();
+        let said = end_hwlat(directory.path());
+        assert!(
+            said.starts_with("; the kernel's tracer hwlat goes on: /"),
+            "{said}"
+        );
     }
 }

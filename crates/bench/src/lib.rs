@@ -6,6 +6,7 @@ pub mod cache;
 mod console;
 mod error;
 pub mod host;
+mod hwlat;
 pub mod labgrid;
 
 mod processor;

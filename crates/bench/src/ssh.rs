@@ -240,7 +240,7 @@ impl Error {
     }
 }
 
-/// The address of a board: `[USER@]HOST[:DIRECTORY]`.
+/// The address of a board: `[USER@]HOST[:/DIRECTORY]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// The argument for `ssh`: an address, or a name from its configuration, with or without a
@@ -254,8 +254,10 @@ impl FromStr for Destination {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected =
-            || format!("expected [USER@]HOST or [USER@]HOST:/DIRECTORY, found \"{text}\"");
+        let expected = || {
+            let advice = about_port(text);
+            format!("expected [USER@]HOST or [USER@]HOST:/DIRECTORY, found \"{text}\"{advice}")
+        };
         // An address with colons stands in brackets, as for scp.
         let (host, rest) = if let Some((user, rest)) = text.split_once('[') {
             let (address, rest) = rest.split_once(']').ok_or_else(expected)?;
@@ -277,6 +279,19 @@ impl FromStr for Destination {
         }
         Ok(Self { host, directory })
     }
+}
+
+/// The way to name a port, if one stands behind the host in this text.
+fn about_port(text: &str) -> String {
+    let behind = match text.rsplit_once(']') {
+        Some((_, rest)) => rest.strip_prefix(':'),
+        None => text.split_once(':').map(|(_, rest)| rest),
+    };
+    let port = behind.unwrap_or_default().split([':', '/']).next();
+    let port = port.filter(|port| !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit()));
+    port.map_or_else(String::new, |port| {
+        format!(": a port goes into ~/.ssh/config, or {VARIABLE}='ssh -p {port}'")
+    })
 }
 
 impl fmt::Display for Destination {
@@ -607,6 +622,24 @@ mod tests {
         ] {
             let error = parse(wrong).unwrap_err();
             assert!(error.contains("expected [USER@]HOST"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_port_has_its_place_elsewhere() {
+        let advice = ": a port goes into ~/.ssh/config, or PUNCTUAL_SSH='ssh -p 2222'";
+        for text in ["board:2222", "me@[::1]:2222", "board:2222:/data"] {
+            let error = Destination::from_str(text).unwrap_err();
+            assert!(
+                error.ends_with(&format!("found \"{text}\"{advice}")),
+                "{error}"
+            );
+            let error = Peer::from_str(&format!("ssh:{text}")).unwrap_err();
+            assert!(error.ends_with(advice), "{error}");
+        }
+        for text in ["board:", "board:data", "[::1]x", "a b:/22"] {
+            let error = Destination::from_str(text).unwrap_err();
+            assert!(!error.contains("port"), "{error}");
         }
     }
 

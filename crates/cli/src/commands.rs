@@ -111,6 +111,7 @@ Environment:
   PUNCTUAL_TOKEN   what must be known to read what `punctual serve` shows
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
+  PUNCTUAL_WIRE    the program that measures the probe packet, likewise
   PUNCTUAL_PLUGIN  the scope's plugin, likewise
   PUNCTUAL_CALLS   what runs the programs of `punctual search`, likewise
   PUNCTUAL_SSH     what reaches boards, with its options [ssh]

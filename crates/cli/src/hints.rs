@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Remedies for errors, with the options that help.
 
-use punctual_bench::RunError;
+use std::path::Path;
+
 use punctual_bench::virtual_bench::Error;
+use punctual_bench::{Processor, RunError, ssh};
+use punctual_kernels::initramfs::InitramfsError;
 use punctual_kernels::{AptError, KernelError};
-use punctual_runner as runner;
+use punctual_runner::{self as runner, Companion};
 use punctual_store::StoreError;
 
 /// The remedy after a run has ended with this error; empty if none is known.
@@ -25,9 +28,15 @@ pub fn of_command(error: &anyhow::Error) -> String {
         Some(runner::Error::Kernel(error)) => of_kernel(error),
         Some(runner::Error::UnknownKernel { id, .. }) => Some(of_unknown_kernel(id)),
         Some(runner::Error::Store(error)) => of_store(error),
+        Some(runner::Error::Board(error)) => of_board(error),
+        Some(runner::Error::Initramfs(InitramfsError::NoTarget { path, architecture })) => {
+            Some(of_target(path, (*architecture).into()))
+        }
         _ => {
             let of_store = || cause.downcast_ref().and_then(of_store);
-            cause.downcast_ref().and_then(of_kernel).or_else(of_store)
+            let of_board = || cause.downcast_ref().and_then(of_board);
+            let of_kernel = cause.downcast_ref().and_then(of_kernel);
+            of_kernel.or_else(of_store).or_else(of_board)
         }
     });
     hint.map_or_else(String::new, |hint| format!(" ({hint})"))
@@ -35,6 +44,24 @@ pub fn of_command(error: &anyhow::Error) -> String {
 
 fn of_unknown_kernel(id: &str) -> String {
     format!("`punctual kernel add --id {id} /path/to/vmlinuz` adds your own")
+}
+
+fn of_board(error: &ssh::Error) -> Option<String> {
+    match error {
+        ssh::Error::NoTarget { found, path, .. } => Some(of_target(path, *found)),
+        _ => None,
+    }
+}
+
+/// The remedy where the program that measures is not at `path`.
+fn of_target(path: &Path, processor: Processor) -> String {
+    let wire = Companion::Wire(processor);
+    let companion = if wire.find() == path {
+        wire
+    } else {
+        Companion::Target(processor)
+    };
+    format!("or name it by {}", companion.variable())
 }
 
 fn of_kernel(error: &KernelError) -> Option<String> {
@@ -71,6 +98,7 @@ fn of_store(error: &StoreError) -> Option<String> {
         | StoreError::Newer { .. }
         | StoreError::Damaged { .. }
         | StoreError::Full { .. }
+        | StoreError::NotWritable { .. }
         | StoreError::Busy { .. }
         | StoreError::Unreachable { .. }
         | StoreError::Login { .. }
@@ -82,7 +110,31 @@ fn of_store(error: &StoreError) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Architecture;
+
     use super::*;
+
+    #[test]
+    fn a_missing_program_that_measures_can_be_named_by_a_variable() {
+        let architecture = Architecture::Amd64;
+        let hint = |companion: Companion| {
+            let path = companion.find();
+            let error = InitramfsError::NoTarget { path, architecture };
+            of_command(&runner::Error::Initramfs(error).into())
+        };
+        let own = Processor::OfGuests(architecture);
+        let of_wire = hint(Companion::Wire(own));
+        assert_eq!(of_wire, " (or name it by PUNCTUAL_WIRE)");
+        let of_target = hint(Companion::Target(own));
+        assert_eq!(of_target, " (or name it by PUNCTUAL_TARGET)");
+        let of_board = ssh::Error::NoTarget {
+            host: "board".to_owned(),
+            found: Processor::Riscv64,
+            path: Companion::Wire(Processor::Riscv64).find(),
+        };
+        let of_board = of_command(&of_board.into());
+        assert_eq!(of_board, " (or name it by PUNCTUAL_WIRE_RISCV64)");
+    }
 
     #[test]
     fn an_error_that_is_passed_on_keeps_its_hint() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standard output: the kind of terminal, if it is one, and runs in the requested form.
 
+mod whole;
+
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -8,11 +10,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use punctual_model::Run;
 use punctual_report::repeat::quoted;
-use punctual_report::text::{WIDTH, clean, clean_json, clean_lines, wrap};
+use punctual_report::text::{WIDTH, clean, clean_json, clean_lines, columns_of, wrap};
 use punctual_runner::documents;
 use serde_json::Value;
 
 use crate::UsageError;
+
+pub use whole::WholeFile;
 
 /// Writes a line to standard error. Nothing in it commands the terminal, whoever has written it. A
 /// reader that has gone, like `head`, is no error.
@@ -119,22 +123,12 @@ pub fn write_page(page: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file so that a reader meanwhile finds all of it or the former one. If the path is not a
-/// regular file, such as a pipe or `/dev/stdout`, it is written directly.
+/// Writes a file so that a reader meanwhile finds all of it or the former one; a pipe, a device and
+/// what is open, such as `/dev/stdout`, are written to.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let link = path.canonicalize();
-    let path = link.as_deref().unwrap_or(path);
-    if path.exists() && !path.is_file() {
-        return fs::write(path, text);
-    }
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
-        // What is half written is of no use; that it cannot be removed changes nothing.
-        _ = fs::remove_file(&partial);
-    }
-    written
+    let mut file = WholeFile::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.finish().map(drop)
 }
 
 /// Writes data and scripts for gnuplot into a directory, which is made if it does not exist. Each
@@ -156,15 +150,7 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
 pub fn check_file(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     check_parent(path)?;
-    let was_there = path.exists();
-    let opened = fs::OpenOptions::new().append(true).create(true).open(path);
-    let opened = opened.with_context(|| format!("{} cannot be written", path.display()))?;
-    drop(opened);
-    if !was_there {
-        // It was made for this check only.
-        _ = fs::remove_file(path);
-    }
-    Ok(())
+    whole::check(path).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Refuses a file in a directory that does not exist.
@@ -199,7 +185,7 @@ pub fn columns(rows: &[Vec<String>], width: usize) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|text| text.chars().count()).max().unwrap_or(0)
+        cells.map(|text| columns_of(text)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..count).map(widest).collect();
     let mut text = String::new();
@@ -209,13 +195,13 @@ pub fn columns(rows: &[Vec<String>], width: usize) -> String {
         };
         let cells = others.iter().zip(&widths);
         let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}  "))
+            .map(|(cell, width)| format!("{cell}{}  ", " ".repeat(width - columns_of(cell))))
             .collect();
         let first = cells.concat();
-        let indent = first.chars().count();
+        let indent = columns_of(&first);
         let lines = if width > indent + LEAST {
             wrap(last, &first, &" ".repeat(indent), width)
-        } else if indent + last.chars().count() <= width {
+        } else if indent + columns_of(last) <= width {
             vec![first + last]
         } else {
             [vec![first], wrap(last, BELOW, BELOW, width)].concat()
@@ -243,6 +229,8 @@ mod tests {
         let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
         let text = columns(&[row(["a", "b"]), row(["µsec", "d"])], 80);
         assert_eq!(text, "a     b\nµsec  d\n");
+        let text = columns(&[row(["中文", "b"]), row(["abcde", "d"])], 80);
+        assert_eq!(text, "中文   b\nabcde  d\n");
     }
 
     #[test]
@@ -267,21 +255,6 @@ mod tests {
         let expected = "debian-6.12  6.12.1  stock\n\
                         debian-6.12  6.12.1\n    Debian's stock build\n";
         assert_eq!(text, expected);
-    }
-
-    #[test]
-    fn a_file_is_whole_a_link_stays_and_a_device_is_written_to() {
-        let directory = tempfile::tempdir().unwrap();
-        let (file, link) = (directory.path().join("mail"), directory.path().join("link"));
-        write_whole(&file, "one").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        write_whole(&link, "two").unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        write_whole(Path::new("/dev/null"), "three").unwrap();
-        assert!(write_whole(&directory.path().join("none/mail"), "").is_err());
-        let left = fs::read_dir(directory.path()).unwrap().count();
-        assert_eq!(left, 2, "the file and its link");
     }
 
     #[test]

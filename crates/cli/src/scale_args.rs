@@ -17,10 +17,11 @@ pub struct ScaleArgs {
     /// …): 1 is all of them
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     scale: Option<f64>,
-    /// As many samples (5000, 1e6), of each probe that takes them at an interval
+    /// As many samples (5000, 1e6), of each probe that has the parameter `samples`; executions of
+    /// a program only where no other probe has
     #[arg(long, value_name = "N", value_parser = parse_samples)]
     samples: Option<u64>,
-    /// As long a time (90s, 10m, 12h, 1d), for each probe that takes samples at an interval
+    /// As long a time (90s, 10m, 12h, 1d), for each probe that goes on for as long as you ask
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Nanos>,
 }
@@ -43,6 +44,11 @@ impl ScaleArgs {
             .flatten()
             .flatten()
             .collect()
+    }
+
+    /// The option that is given, if any.
+    pub fn option(&self) -> Option<String> {
+        self.words().into_iter().next()
     }
 
     /// The scale that is asked for.
@@ -136,6 +142,7 @@ mod tests {
             ..ScaleArgs::default()
         };
         assert_eq!(args.words(), ["--scale", "0.01"]);
+        assert_eq!(args.option().as_deref(), Some("--scale"));
     }
 
     #[test]

@@ -9,8 +9,8 @@ const MEASURING: [&str; 3] = ["run", "judge", "gate"];
 
 /// An option that these commands lack.
 struct Lacking {
-    /// The option.
-    option: &'static str,
+    /// Its names.
+    names: &'static [&'static str],
     /// Its value in the remedy, if the command line has none that would do.
     usual: &'static str,
     /// Its value as the remedy takes it; `None` if it would not do.
@@ -22,15 +22,15 @@ struct Lacking {
 /// Options of cyclictest, and one that all take for granted.
 const LACKING: &[Lacking] = &[
     Lacking {
-        option: "-i",
+        names: &["-i", "--interval"],
         usual: "1000",
-        value: |found| is_number(found).then(|| found.to_owned()),
+        value: number,
         remedy: |_, value| {
             format!("cyclictest's interval is -p interval_us={value} here, with --probe timer")
         },
     },
     Lacking {
-        option: "-D",
+        names: &["-D"],
         usual: "10m",
         // cyclictest counts seconds unless it is told otherwise.
         value: |found| {
@@ -38,10 +38,69 @@ const LACKING: &[Lacking] = &[
             let is_time = found.starts_with(|first: char| first.is_ascii_digit());
             is_time.then(|| format!("{found}{unit}"))
         },
-        remedy: |_, value| format!("cyclictest's duration is --duration {value} here"),
+        remedy: |_, value| duration(value),
     },
     Lacking {
-        option: "--suite",
+        names: &["-l", "--loops"],
+        usual: "100000",
+        // 0 is cyclictest's word for no end.
+        value: |found| number(found).filter(|count| count != "0"),
+        remedy: |_, value| format!("cyclictest's loops are --samples {value} here"),
+    },
+    Lacking {
+        names: &["--priority"],
+        usual: "80",
+        value: number,
+        remedy: |_, value| priority(value),
+    },
+    Lacking {
+        names: &["-S", "--smp", "-t", "--threads"],
+        usual: "",
+        value: |_| None,
+        remedy: |_, _| {
+            "the probe timer has a thread on each CPU; --bench host --cpus 2,3 names some"
+                .to_owned()
+        },
+    },
+    Lacking {
+        names: &["-a", "--affinity"],
+        usual: "2,3",
+        value: |found| {
+            let is_list = found.starts_with(|first: char| first.is_ascii_digit())
+                && found
+                    .bytes()
+                    .all(|c| c.is_ascii_digit() || b",-".contains(&c));
+            is_list.then(|| found.to_owned())
+        },
+        remedy: |_, value| {
+            format!(
+                "cyclictest's affinity is --bench host --cpus {value} here; without it, all CPUs"
+            )
+        },
+    },
+    Lacking {
+        names: &["-m", "--mlockall"],
+        usual: "",
+        value: |_| None,
+        remedy: |_, _| "memory is always locked here: leave it out".to_owned(),
+    },
+    Lacking {
+        names: &["-b", "--breaktrace"],
+        usual: "200us",
+        value: |found| number(found).map(|micros| format!("{micros}us")),
+        remedy: |_, value| format!("cyclictest's -b is `punctual run --stop-above {value}` here"),
+    },
+    Lacking {
+        names: &["--histogram", "-H", "--histofall", "--histfile"],
+        usual: "",
+        value: |_| None,
+        remedy: |_, _| {
+            "`punctual run --report FILE` draws the histogram, and `--data DIR` writes it"
+                .to_owned()
+        },
+    },
+    Lacking {
+        names: &["--suite"],
         usual: "demo",
         value: |found| (!found.is_empty()).then(|| found.to_owned()),
         remedy: |command, value| {
@@ -49,6 +108,14 @@ const LACKING: &[Lacking] = &[
         },
     },
 ];
+
+fn priority(value: &str) -> String {
+    format!("cyclictest's priority is -p priority={value} here, with --probe timer")
+}
+
+fn duration(value: &str) -> String {
+    format!("cyclictest's duration is --duration {value} here")
+}
 
 /// Adds the remedy to an error, if there is one, and takes away advice that would mislead. `words`
 /// are those of the command line.
@@ -94,16 +161,19 @@ fn remedy(error: &Error, words: &[String]) -> Option<String> {
     let option = text(ContextKind::InvalidArg)?;
     match error.kind() {
         ErrorKind::UnknownArgument => {
-            let lacking = LACKING.iter().find(|lacking| lacking.option == option)?;
+            let mut all = LACKING.iter();
+            let lacking = all.find(|lacking| lacking.names.contains(&option))?;
             let value = value_of(words, option).and_then(lacking.value);
             let value = value.unwrap_or_else(|| lacking.usual.to_owned());
             Some((lacking.remedy)(command, &value))
         }
         ErrorKind::ValueValidation if option.starts_with("--param ") => {
             let value = text(ContextKind::InvalidValue).filter(|value| is_number(value))?;
-            Some(format!(
-                "cyclictest's priority is -p priority={value} here, with --probe timer"
-            ))
+            Some(priority(value))
+        }
+        ErrorKind::ValueValidation if option.starts_with("--duration ") => {
+            let seconds = text(ContextKind::InvalidValue).and_then(number)?;
+            Some(duration(&format!("{seconds}s")))
         }
         _ => None,
     }
@@ -123,6 +193,10 @@ fn value_of<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
             attached if is_long => attached.strip_prefix('='),
             attached => Some(attached),
         })
+}
+
+fn number(text: &str) -> Option<String> {
+    is_number(text).then(|| text.to_owned())
 }
 
 fn is_number(text: &str) -> bool {
@@ -168,6 +242,54 @@ mod tests {
             (
                 "punctual run --probe timer -p 90",
                 "cyclictest's priority is -p priority=90 here, with --probe timer",
+            ),
+            (
+                "punctual run --probe timer --priority=90",
+                "cyclictest's priority is -p priority=90 here, with --probe timer",
+            ),
+            (
+                "punctual run demo --interval 500",
+                "cyclictest's interval is -p interval_us=500 here, with --probe timer",
+            ),
+            (
+                "punctual run demo --duration 60",
+                "cyclictest's duration is --duration 60s here",
+            ),
+            (
+                "punctual run demo -l 5000",
+                "cyclictest's loops are --samples 5000 here",
+            ),
+            (
+                "punctual judge demo --loops=0",
+                "cyclictest's loops are --samples 100000 here",
+            ),
+            (
+                "punctual run -S demo",
+                "the probe timer has a thread on each CPU; --bench host --cpus 2,3 names some",
+            ),
+            (
+                "punctual run demo -t1",
+                "the probe timer has a thread on each CPU; --bench host --cpus 2,3 names some",
+            ),
+            (
+                "punctual run demo -a 1-3",
+                "cyclictest's affinity is --bench host --cpus 1-3 here; without it, all CPUs",
+            ),
+            (
+                "punctual run demo --affinity",
+                "cyclictest's affinity is --bench host --cpus 2,3 here; without it, all CPUs",
+            ),
+            (
+                "punctual run demo -m",
+                "memory is always locked here: leave it out",
+            ),
+            (
+                "punctual run demo -b 150",
+                "cyclictest's -b is `punctual run --stop-above 150us` here",
+            ),
+            (
+                "punctual run demo --histogram=400",
+                "`punctual run --report FILE` draws the histogram, and `--data DIR` writes it",
             ),
             (
                 "punctual run --suite celf --subject rt",

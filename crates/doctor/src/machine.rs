@@ -203,8 +203,8 @@ impl Machine {
         }
         let possible = self.cpus("/sys/devices/system/cpu/possible");
         let possible = possible.or_else(|_| self.online())?;
-        let last = possible.last().ok_or("no CPU is possible")?;
-        cpu_list(&list.replace('N', &last.0.to_string())).map_err(Reason::from)
+        let greatest = possible.last().ok_or("no CPU is possible")?;
+        cpu_list(&list.replace('N', &greatest.0.to_string())).map_err(Reason::from)
     }
 }
 

@@ -6,6 +6,8 @@ use std::fmt;
 use punctual_model::limit::{Bound, Figure, Limit};
 use punctual_model::{Nanos, RecordingKey};
 
+use crate::rule::percent;
+
 /// The degree to which a subject keeps to a limit; the worse, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fitness {
@@ -351,7 +353,7 @@ impl Answer {
         let runs = self.runs;
         // 1 − level^(1/n): what share of runs with such a sample is excluded.
         let share = 1.0 - self.limit.level().powf(1.0 / runs.max(1) as f64);
-        let of_runs = format!("in more than {:.0} % of runs", share * 100.0);
+        let of_runs = format!("in more than {} of runs", excluded_share(share));
         if let Why::Arrivals { .. } = self.why {
             return Some(format!(
                 "excluded with {confidence} % confidence: such an arrival {of_runs}"
@@ -370,6 +372,19 @@ impl Answer {
     }
 }
 
+/// Formats a share that is excluded: whole per cents or, of less than ten, two digits that claim no
+/// more than is true.
+fn excluded_share(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 {
+        return format!("{percent:.0} %");
+    }
+    let digits = (1.0 - percent.log10().floor()).max(1.0);
+    let scale = 10_f64.powf(digits);
+    let percent = (percent * scale).ceil() / scale;
+    format!("{percent:.*} %", digits as usize)
+}
+
 /// Formats a number as `1,234,567`.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
@@ -380,7 +395,7 @@ fn grouped(number: i64) -> String {
 
 /// The limit's confidence in per cent.
 fn confidence(limit: &Limit) -> f64 {
-    (limit.confidence * 1e8).round() / 1e6
+    percent(limit.confidence)
 }
 
 /// Turns a bound and its values so that lower is better.
@@ -388,5 +403,18 @@ pub(crate) fn upright(bound: Bound, values: &[f64]) -> (f64, Vec<f64>) {
     match bound {
         Bound::AtMost(most) => (most, values.to_vec()),
         Bound::AtLeast(least) => (-least, values.iter().map(|one| -one).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_excluded_is_never_zero_and_never_too_small() {
+        let of = |runs: i32| excluded_share(1.0 - 0.05_f64.powf(1.0 / f64::from(runs)));
+        assert_eq!([of(1), of(5), of(28)], ["95 %", "45 %", "10 %"]);
+        assert_eq!([of(29), of(59), of(200)], ["9.9 %", "5.0 %", "1.5 %"]);
+        assert_eq!([of(700), of(1_000)], ["0.43 %", "0.30 %"]);
     }
 }

@@ -60,6 +60,21 @@ pub struct Interval {
     pub bounds: Option<(f64, f64)>,
 }
 
+impl Interval {
+    /// Ends it at 1 beside *lower* or *higher*: ties may leave it wider than the test. The test
+    /// excludes 1 and all that lies beyond, and nothing that lies before.
+    fn beside(self, verdict: &Verdict) -> Self {
+        const BELOW: f64 = 1.0 - f64::EPSILON / 2.0;
+        const ABOVE: f64 = 1.0 + f64::EPSILON;
+        let bounds = self.bounds.map(|(low, high)| match verdict {
+            Verdict::Lower => (low.min(BELOW), high.min(BELOW)),
+            Verdict::Higher => (low.max(ABOVE), high.max(ABOVE)),
+            _ => (low, high),
+        });
+        Self { bounds, ..self }
+    }
+}
+
 /// A single comparison: [`compare_rows`] of one row.
 pub fn compare(of: &[f64], than: &[f64], rule: &Rule) -> Comparison {
     let row = Pair {
@@ -153,9 +168,10 @@ impl Pair {
                 more: self.more(share),
             },
         };
+        let ratio = self.ratio(rule.level);
         Comparison {
             verdict,
-            ratio: self.ratio(rule.level),
+            ratio: ratio.map(|ratio| ratio.beside(&verdict)),
             p: sum.map(|_| p),
         }
     }
@@ -285,6 +301,39 @@ mod tests {
             panic!("{found:?}")
         };
         assert!(more > 20, "{more}");
+    }
+
+    #[test]
+    fn beside_lower_or_higher_the_interval_never_contains_one_also_with_ties() {
+        let of = |one: &[f64], other: &[f64]| compare(one, other, &Rule::default());
+        let found = of(&[1.0, 2.0, 3.0, 3.0, 3.0], &[2.0, 4.0, 4.0, 4.0, 4.0]);
+        let (low, high) = found.ratio.unwrap().bounds.unwrap();
+        assert_eq!(found.verdict, Verdict::Lower);
+        assert!((low - 0.25).abs() < 1e-12 && high < 1.0 && high > 0.999);
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut ended = 0;
+        for round in 0..2_000 {
+            let most = 2 + round % 5;
+            let mut side = || -> Vec<f64> {
+                let size = random.usize(4..9);
+                (0..size).map(|_| f64::from(random.u32(1..=most))).collect()
+            };
+            let (one, other) = (side(), side());
+            let found = of(&one, &other);
+            let ratio = found.ratio.unwrap();
+            let (low, high) = ratio.bounds.unwrap();
+            assert!(low <= high, "{one:?} {other:?}");
+            let is_right = match found.verdict {
+                Verdict::Lower => high < 1.0 && ratio.estimate <= 1.0,
+                Verdict::Higher => low > 1.0 && ratio.estimate >= 1.0,
+                _ => true,
+            };
+            assert!(is_right, "{one:?} {other:?}: {found:?}");
+            let nearest = (low - 1.0).abs().min((high - 1.0).abs());
+            let is_told = matches!(found.verdict, Verdict::Lower | Verdict::Higher);
+            ended += u32::from(is_told && nearest < 1e-9);
+        }
+        assert!(ended > 0, "ties leave some wider");
     }
 
     #[test]

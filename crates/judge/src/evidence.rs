@@ -57,11 +57,20 @@ impl<'a> Evidence<'a> {
         times.fold(Nanos::ZERO, |sum, time| Nanos(sum.0.saturating_add(time.0)))
     }
 
-    /// The occasions of samples above a bound: at least, and at most. The two differ if the bound
-    /// falls into a bin of samples that were only counted.
+    /// The first run whose measured time is not known.
+    pub fn untimed(&self) -> Option<&'a Run> {
+        let mut all = self.found.iter();
+        let untimed = all.find(|(_, one)| measured_time(one) == Nanos::ZERO)?;
+        Some(untimed.0)
+    }
+
+    /// The occasions of samples above a bound, at least and at most, in the runs whose measured
+    /// time is known. The two differ if the bound falls into a bin of samples that were only
+    /// counted.
     pub fn above(&self, bound: Nanos) -> (Occasions, Occasions) {
         let count = |(_, one): &(&Run, &Recording)| (above(one, bound), measured_time(one));
-        let counts: Vec<_> = self.found.iter().map(count).collect();
+        let mut counts: Vec<_> = self.found.iter().map(count).collect();
+        counts.retain(|(_, time)| *time > Nanos::ZERO);
         let of = |pick: fn((u64, u64)) -> u64| Occasions {
             runs: counts
                 .iter()
@@ -265,11 +274,16 @@ pub fn shortcoming(run: &Run, recording: &Recording) -> Option<String> {
 }
 
 fn of_recording(run: &Run, plan: &Plan, own: &Recording) -> Option<String> {
+    short_of_step(run, plan, own).or_else(|| beyond_the_kernel(run))
+}
+
+/// The reason why a run's recording is no complete answer to its step, whatever lay beneath the
+/// kernel.
+pub fn short_of_step(run: &Run, plan: &Plan, own: &Recording) -> Option<String> {
     own.shortcoming()
         .or_else(|| absent_cpus(run, plan, own))
         .or_else(|| beside_the_plan(plan, own))
         .or_else(|| beside_no_load(run, plan, own))
-        .or_else(|| beyond_the_kernel(run))
 }
 
 /// Reports that a step under load has an unknown or negligible load: none of its workers counted
@@ -321,9 +335,12 @@ const TICKING: [&str; 2] = ["jiffies", "refined-jiffies"];
 /// ticks. A limit that was kept is then no property of the machine; one that was broken is,
 /// whatever the reason.
 pub fn beyond_the_kernel(run: &Run) -> Option<String> {
-    let facts = run.provenance.as_ref().map(|found| &found.facts);
-    let facts = facts.filter(|_| !run.is_virtual())?;
-    match facts.get("virtualised") {
+    if run.is_virtual() {
+        return None;
+    }
+    // A run without any facts says no more than one without this fact.
+    let fact = |name: &str| run.provenance.as_ref()?.facts.get(name);
+    match fact("virtualised") {
         Some(Fact::Flag(false)) => {}
         Some(Fact::Flag(true)) => {
             return Some(
@@ -338,7 +355,7 @@ pub fn beyond_the_kernel(run: &Run) -> Option<String> {
             return Some("it is not known whether a hypervisor ran beneath it".to_owned());
         }
     }
-    let clock = facts.get("clocksource").and_then(Fact::text)?;
+    let clock = fact("clocksource").and_then(Fact::text)?;
     TICKING
         .contains(&clock)
         .then(|| format!("measured by the clock source {clock}, which tells no time below a tick"))

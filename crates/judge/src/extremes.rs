@@ -48,8 +48,11 @@ pub struct ReturnLevel {
 }
 
 /// The reason why there is no level.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NoExtremes {
+    /// The run is no complete answer about its kernel, for this reason.
+    #[error("{0}")]
+    Incomplete(String),
     /// The samples are in virtual time.
     #[error(
         "in virtual time a latency is a discrete function of the phase: its largest value is \

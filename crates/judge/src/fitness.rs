@@ -284,7 +284,9 @@ impl Case<'_> {
             Demand::Never(bound) | Demand::Rare { above: bound, .. } => Some(bound),
             _ => None,
         };
-        let excluded = bound.and_then(|bound| evidence.above(bound).1.rate(self.level));
+        // What cannot be told excludes nothing.
+        let told = bound.filter(|_| !matches!(found.why, Why::Gap(_)));
+        let excluded = told.and_then(|bound| evidence.above(bound).1.rate(self.level));
         let is_of_sample = bound.is_some() || matches!(found.why, Why::Broken { .. });
         Answer {
             limit: self.limit.clone(),
@@ -410,14 +412,18 @@ impl Case<'_> {
     }
 
     fn rare(&self, evidence: &Evidence<'_>, above: Nanos, once_in: Nanos) -> Found {
-        let (least, most) = evidence.above(above);
-        let (Some(lower), Some(upper)) = (least.rate(self.level), most.rate(self.level)) else {
+        let untimed = |run: Option<&Run>| {
+            let run = run.map_or_else(String::new, |run| format!("{}: ", named(run)));
             let how = if evidence.is_imported() {
                 ": import says it with --interval"
             } else {
                 ""
             };
-            return Found::gap(format!("the measured time is not known{how}"));
+            Found::gap(format!("{run}the measured time is not known{how}"))
+        };
+        let (least, most) = evidence.above(above);
+        let (Some(lower), Some(upper)) = (least.rate(self.level), most.rate(self.level)) else {
+            return untimed(evidence.untimed());
         };
         let limit = once_in.as_secs_f64();
         let per_limit = (lower.lower * limit, upper.upper * limit);
@@ -427,6 +433,9 @@ impl Case<'_> {
         };
         if per_limit.0 >= 1.0 {
             return Found::new(Fitness::Unfit, why, None);
+        }
+        if let Some(run) = evidence.untimed() {
+            return untimed(Some(run));
         }
         if per_limit.1 < 1.0 {
             let runs = self.limit.runs.unwrap_or(1);

@@ -69,7 +69,15 @@ impl Occasions {
         match (self.count(), self.runs.len()) {
             (0, _) => 1.0,
             (count, 1) => count as f64,
-            (_, runs) => (self.unevenness() / (runs - 1) as f64).max(1.0),
+            (count, runs) => {
+                let size = self.unevenness() / (runs - 1) as f64;
+                // With a run without a time nothing is known of how they are spread.
+                if size.is_finite() {
+                    size.max(1.0)
+                } else {
+                    count as f64
+                }
+            }
         }
     }
 
@@ -82,7 +90,8 @@ impl Occasions {
         let Ok(even) = ChiSquared::new(self.runs.len() as f64 - 1.0) else {
             return true;
         };
-        even.sf(self.unevenness()) < EVEN
+        let unevenness = self.unevenness();
+        !unevenness.is_finite() || even.sf(unevenness) < EVEN
     }
 
     /// The bounds of the rate that these occasions allow: each bound is wrong with a chance of at
@@ -192,6 +201,19 @@ mod tests {
         let (burst, even) = (burst.rate(0.05).unwrap(), even.rate(0.05).unwrap());
         assert!(burst.lower < even.lower / 10.0 && burst.upper > 2.0 * even.upper);
         assert!((occasions(&[7]).cluster_size() - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_run_without_a_time_shows_no_even_spread_and_breaks_nothing() {
+        for (count, expected) in [(0, 20.0), (3, 23.0)] {
+            let mut untimed = occasions(&[0, 0, 20, 0]);
+            untimed.runs.push((count, Nanos::ZERO));
+            assert!((untimed.cluster_size() - expected).abs() < 1e-9);
+            let bounds = untimed.rate(0.05).unwrap();
+            assert!(bounds.lower < 1.0 && bounds.upper > 20.0, "{bounds:?}");
+            let found = more_often(&untimed, &occasions(&[0; 5])).unwrap();
+            assert!(found.is_by_run, "{found:?}");
+        }
     }
 
     #[test]

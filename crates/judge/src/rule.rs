@@ -33,8 +33,7 @@ impl Default for Rule {
 impl Rule {
     /// The confidence in per cent, such as `95`.
     pub fn confidence_percent(&self) -> f64 {
-        // Without rounding, 1 − 0.05 is a little less than 0.95.
-        ((1.0 - self.level) * 1e8).round() / 1e6
+        percent(1.0 - self.level)
     }
 
     /// The fewest runs that each side needs for any verdict.
@@ -50,6 +49,11 @@ impl Rule {
             ..*self
         }
     }
+}
+
+/// A share in per cent, as people write it: without rounding, 0.07 would be 7.000000000000001 %.
+pub fn percent(share: f64) -> f64 {
+    (share * 1e8).round() / 1e6
 }
 
 /// The smallest two-sided p that a permutation of `one` and `other` runs can have.
@@ -95,6 +99,13 @@ impl fmt::Display for TooFewRuns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_in_per_cent_has_no_more_digits_than_people_write() {
+        assert_eq!(percent(0.07).to_string(), "7");
+        assert_eq!(percent(0.001_25).to_string(), "0.125");
+        assert_eq!(Rule::default().confidence_percent().to_string(), "95");
+    }
 
     #[test]
     fn five_against_five_can_be_one_in_126_and_three_against_three_one_in_ten() {

@@ -18,6 +18,7 @@ use crate::id::KernelId;
 
 pub(crate) use lists::Lists;
 pub(super) use unpack::{Unpacked, Wanted, unpack, unpack_file, unpack_modules};
+pub(crate) use version::compare as compare_versions;
 
 /// The reason why a package is not available.
 #[derive(Debug, thiserror::Error)]
@@ -73,13 +74,15 @@ pub enum AptError {
     },
     /// The package contains no kernel.
     #[error(
-        "{package}: expected a kernel's image and configuration in the package, found no {missing}: the pattern in kernels/*.toml matches a package of another kind"
+        "{package}: expected a kernel's image and configuration in the package, found no {missing}: {advice}"
     )]
     NoImage {
         /// The package.
         package: String,
         /// The missing part.
         missing: &'static str,
+        /// Advice to the user.
+        advice: &'static str,
     },
     /// Files cannot be read or written.
     #[error("{0}: {1}")]
@@ -87,11 +90,24 @@ pub enum AptError {
 }
 
 impl AptError {
+    /// Returns true if the fault is in the request.
+    pub(super) fn is_request(&self) -> bool {
+        matches!(self, Self::NoVersion { .. })
+    }
+
     /// Returns true if an index names a file that the archive does not have (any more, or yet).
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Failed { stderr, .. } if stderr.contains("404  Not Found"))
     }
 }
+
+/// Advice about a package that a source has found.
+pub(super) const OTHER_KIND: &str =
+    "the pattern in kernels/*.toml matches a package of another kind";
+
+/// Advice about a package that the user has named.
+pub(super) const NAME_ANOTHER: &str = "name a package with both, such as Debian's \
+    linux-image-…-unsigned, or the image itself";
 
 const UPDATE: &str = "run `apt-get update` as root and try again";
 

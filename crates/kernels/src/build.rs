@@ -7,6 +7,7 @@
 //!                                          that the next build compiles what has changed
 //!                  kmod/                   Punctual's modules, built against it
 //!                  log                     what make printed last
+//!                  looked, begun, ended    the times of the last build of a user's source
 //! ROOT/NAME-DIGEST.lock                    held while it is built
 //! ROOT/ccache/                             for `ccache`, where it is installed
 //! ```
@@ -28,6 +29,7 @@ mod setting;
 mod source;
 mod tags;
 mod tools;
+mod walk;
 mod worker;
 
 use std::fs;
@@ -42,6 +44,7 @@ use crate::paths::Lock;
 use crate::{Kernel, checksum, disk, kmod};
 use checkout::Checkout;
 pub(crate) use config::Config;
+use fresh::Times;
 pub(crate) use kconfig::why_refused_by;
 use make::Make;
 use source::SourceTree;
@@ -56,9 +59,10 @@ pub use tags::{Tag, line_name, tags};
 pub struct Order {
     /// A directory, or a Debian package such as `linux-source-6.12`, perhaps with `@VERSION`.
     pub source: String,
-    /// The configuration to start from: that of a kernel in the catalog, or a file.
+    /// The configuration to start from: that of a kernel in the catalog, or else a file. A word
+    /// with a slash is a file's path.
     pub config: String,
-    /// Options to set in it.
+    /// Options to set in it; of those of one name the last counts.
     pub settings: Vec<Setting>,
     /// True if it gets all drivers of its configuration, not only those of the virtual bench.
     pub is_full: bool,
@@ -144,6 +148,11 @@ pub fn build(
     if let Some(id) = &order.id {
         catalog.check_own(id, order.tag.is_some())?;
     }
+    let settings = setting::that_count(&order.settings);
+    let order = &Order {
+        settings,
+        ..order.clone()
+    };
     let worker = Worker::new();
     tools::check(worker, Architecture::Amd64)?;
     let base = Base::find(catalog, order, progress)?;
@@ -231,19 +240,20 @@ impl Work<'_> {
         Ok(checksum::of_bytes(text.as_bytes()))
     }
 
-    /// Refuses a kernel whose source changed while it was compiled: nobody knows what it has of it.
+    /// Refuses a kernel whose source changed while it was compiled, even if it is again as it was:
+    /// nobody knows what the kernel has of it.
     fn check_unchanged(
         &self,
+        site: &Site,
         tree: &SourceTree,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), BuildError> {
-        // The files of a tag are Punctual's own.
-        if self.order.tag.is_some() {
+        if tree.is_own {
             return Ok(());
         }
         let (order, cache) = (self.order, self.catalog.cache());
         let now = source::find(&order.source, &self.root, cache, self.worker, progress)?;
-        if now.identity == tree.identity {
+        if now.identity == tree.identity && !site.times.has_changed(&tree.path)? {
             Ok(())
         } else {
             Err(BuildError::ChangedMeanwhile(now.path))
@@ -289,8 +299,10 @@ impl Work<'_> {
             key,
         };
         site.begin(tree, progress)?;
-        let product = compile(&make, &site, &id, &config, record, progress)?;
-        self.check_unchanged(tree, progress)?;
+        let product = compile(&make, &site, &id, &config, record, progress);
+        site.times.end()?;
+        let product = product?;
+        self.check_unchanged(&site, tree, progress)?;
         let record = product.record.clone();
         Ok(Built {
             kernel: catalog.add_built(&id, order.replace, product)?,
@@ -363,12 +375,19 @@ fn variant_id(base: &str, settings: &[Setting]) -> String {
             '-'
         }
     };
-    base.to_owned()
-        + &words
-            .to_ascii_lowercase()
-            .chars()
-            .map(plain)
-            .collect::<String>()
+    let words: String = words.to_ascii_lowercase().chars().map(plain).collect();
+    // What an id cannot say is in a digest, so that no other settings have the same id.
+    let is_kept = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_said = |setting: &Setting| {
+        let has_lower = setting.name.contains(|c: char| c.is_ascii_lowercase());
+        !has_lower && setting.value.chars().all(is_kept)
+    };
+    if settings.iter().all(is_said) {
+        return format!("{base}{words}");
+    }
+    let exact: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let digest = checksum::of_bytes(exact.join("\n").as_bytes());
+    format!("{base}{words}-{digest:.8}")
 }
 
 /// The number of CPUs, for one compiler on each.
@@ -414,8 +433,8 @@ impl Base {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, BuildError> {
         let word = &order.config;
-        let path = Path::new(word);
-        let (path, name, record) = if word.contains('/') || path.is_file() {
+        let (path, name, record) = if is_file(catalog, word) {
+            let path = Path::new(word);
             let path = path.canonicalize().map_err(BuildError::at(path))?;
             (path.clone(), path.display().to_string(), None)
         } else {
@@ -464,6 +483,11 @@ impl Base {
     }
 }
 
+/// Returns true if a configuration is that of a file, and of no kernel.
+fn is_file(catalog: &Catalog, config: &str) -> bool {
+    config.contains('/') || (!catalog.has(config) && Path::new(config).is_file())
+}
+
 /// The directories in which one source is built with one configuration and its variants.
 struct Site {
     worker: Worker,
@@ -472,6 +496,7 @@ struct Site {
     name: String,
     out: PathBuf,
     log: PathBuf,
+    times: Times,
     _lock: Lock,
 }
 
@@ -506,6 +531,7 @@ impl Site {
         Ok(Self {
             worker,
             log: place.join("log"),
+            times: Times::of(&place),
             ccache,
             name,
             out,
@@ -515,10 +541,13 @@ impl Site {
 
     /// Begins to compile. Objects that `make` would take for new, and that may not be, are removed.
     fn begin(&self, tree: &SourceTree, progress: &mut dyn FnMut(&str)) -> Result<(), BuildError> {
-        let stamp = self.out.with_file_name("begun");
+        // Whatever Punctual writes there is new.
+        if tree.is_own {
+            return Ok(());
+        }
         let config = self.out.join(".config");
-        let has_objects = stamp.exists() || self.out.join("vmlinux").exists();
-        if has_objects && fresh::may_be_stale(&tree.path, &stamp)? {
+        let has_objects = self.times.has_begun() || self.out.join("vmlinux").exists();
+        if self.times.may_be_stale(&tree.path)? && has_objects {
             progress(&format!(
                 "{}: what was built there may not be of this source: all of it is compiled",
                 self.name
@@ -529,7 +558,7 @@ impl Site {
             self.worker
                 .write(&config, &String::from_utf8_lossy(&text))?;
         }
-        fresh::begin(&stamp)
+        self.times.begin()
     }
 
     fn make<'a>(
@@ -683,6 +712,7 @@ mod tests {
             path: "/s".into(),
             identity: identity.to_owned(),
             described: "s".to_owned(),
+            is_own: false,
         }
     }
 
@@ -725,9 +755,39 @@ mod tests {
     #[test]
     fn a_variant_is_called_after_what_it_is() {
         let settings = ["HZ_1000=y", "DEFAULT_HOSTNAME=Ada L."].map(|one| one.parse().unwrap());
-        assert_eq!(
-            variant_id("base", &settings),
-            "base+hz_1000-y+default_hostname--ada-l.-"
-        );
+        let id = variant_id("base", &settings);
+        let said = "base+hz_1000-y+default_hostname--ada-l.--";
+        assert_eq!(id.strip_prefix(said).map(str::len), Some(8), "{id}");
+    }
+
+    #[test]
+    fn variants_that_differ_have_different_ids() {
+        let id = |word: &str| variant_id("base", &[word.parse().unwrap()]);
+        assert_eq!(id("HZ=1000"), "base+hz-1000");
+        assert_eq!(id("A=-1"), "base+a--1");
+        for (one, other) in [
+            ("DEFAULT_HOSTNAME=Ada", "DEFAULT_HOSTNAME=ada"),
+            ("CMDLINE=\"a b\"", "CMDLINE=\"a=b\""),
+            ("CMDLINE=a=b", "CMDLINE=a:b"),
+            ("A=0x1F", "A=0x1f"),
+            ("60xx_WDT=y", "60XX_WDT=y"),
+        ] {
+            assert_ne!(id(one), id(other));
+        }
+    }
+
+    #[test]
+    fn a_kernels_configuration_is_meant_where_a_file_has_its_name_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let catalog = Catalog::open(directory.path()).unwrap();
+        // A file of this crate, in which tests run.
+        assert!(is_file(&catalog, "Cargo.toml"));
+        assert!(is_file(&catalog, "./debian-6.12"));
+        assert!(!is_file(&catalog, "debian-6.12"));
+        assert!(!is_file(&catalog, "debian-6.12@6.12.43"));
+        let vmlinuz = directory.path().join("vmlinuz");
+        fs::write(&vmlinuz, crate::image::synthetic::bzimage("6.12.1-test")).unwrap();
+        catalog.add("build.rs", &vmlinuz, "", &[], false).unwrap();
+        assert!(!is_file(&catalog, "build.rs"));
     }
 }

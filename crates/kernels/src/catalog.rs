@@ -218,9 +218,14 @@ impl Catalog {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Vec<Release>, KernelError> {
         let name = KernelId::parse(id)?.name;
-        let source = self.source(id).ok_or_else(|| self.absent(id))?;
-        let Some(releases) = source.releases.as_ref().filter(|_| name == id) else {
-            return Err(KernelError::NoReleases(id.to_owned()));
+        let line = self.source(id).filter(|_| name == id);
+        let line = line.and_then(|source| Some((source, source.releases.as_ref()?)));
+        let Some((source, releases)) = line else {
+            return Err(if self.has(id) {
+                KernelError::NoReleases(id.to_owned())
+            } else {
+                self.absent(id)
+            });
         };
         let lists = Lists::fetch(&self.cache, source.architecture, &releases.suites, progress)?;
         let all = apt::releases(&lists, &releases.package)?.into_iter();
@@ -345,15 +350,22 @@ impl Catalog {
     /// Removes a kernel from the cache. A kernel with a source can be fetched again.
     pub fn remove(&self, id: &str) -> Result<(), KernelError> {
         KernelId::parse(id)?;
-        if !self.is_cached(id) {
-            return Err(self.absent(id));
-        }
+        self.check_cached(id)?;
         let _lock = self.lock(id, &mut |_| ())?;
         // Another process may have removed it while this one waited.
-        if !self.is_cached(id) {
-            return Err(self.absent(id));
-        }
+        self.check_cached(id)?;
         self.retire(id)
+    }
+
+    fn check_cached(&self, id: &str) -> Result<(), KernelError> {
+        if self.is_cached(id) {
+            return Ok(());
+        }
+        let sources = self.sources.iter().map(|source| source.id.clone());
+        let mut cached: Vec<String> = sources.filter(|id| self.is_cached(id)).collect();
+        cached.extend(self.others()?);
+        let id = id.to_owned();
+        Err(KernelError::NotCached { id, cached })
     }
 
     /// The source of a kernel, with or without a pinned version.
@@ -362,18 +374,26 @@ impl Catalog {
         self.sources.iter().find(|source| source.id == name)
     }
 
-    /// A kernel in the cache of the version to which `id` is pinned.
+    /// The kernel in the cache of the newest version to which `id` is pinned.
     fn cached_version(&self, id: &str) -> Option<Record> {
         let pinned = KernelId::parse(id).ok().filter(|id| id.version.is_some())?;
-        let mut records = self.others().ok()?;
-        records.push(pinned.name.to_owned());
-        let mut records = records.iter().filter_map(|id| self.read_record(id).ok());
-        records.find(|record| {
+        let mut ids = self.others().ok()?;
+        ids.push(pinned.name.to_owned());
+        let fitting = ids.iter().filter_map(|id| {
+            let record = self.read_record(id).ok()?;
+            let version = record.version.clone()?;
             let same = KernelId::parse(&record.id).is_ok_and(|id| id.name == pinned.name);
-            let version = record.version.as_deref();
-            same && version.is_some_and(|version| pinned.fits(version))
-                && self.verify(record).is_ok()
-        })
+            (same && pinned.fits(&version)).then_some((version, record))
+        });
+        let mut fitting: Vec<(String, Record)> = fitting.collect();
+        fitting.sort_by(|(one, _), (other, _)| apt::compare_versions(other, one));
+        let mut newest_first = fitting.into_iter().map(|(_, record)| record);
+        newest_first.find(|record| self.verify(record).is_ok())
+    }
+
+    /// Returns true if a kernel of this id is in the cache, or can be fetched.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        KernelId::parse(id).is_ok() && (self.source(id).is_some() || self.is_cached(id))
     }
 
     fn is_cached(&self, id: &str) -> bool {

@@ -38,6 +38,14 @@ pub enum KernelError {
     /// The kernel has a source, but is not in the cache.
     #[error("{0}: expected the kernel in the cache, found it not fetched yet")]
     NotFetched(String),
+    /// The kernel to be removed is not in the cache.
+    #[error("expected the id of a kernel in the cache, found \"{id}\" ({})", there(.cached))]
+    NotCached {
+        /// The id that was asked for.
+        id: String,
+        /// The kernels in the cache.
+        cached: Vec<String>,
+    },
     /// A kernel with this id already exists.
     #[error("{0}: expected a new kernel id, found one that exists: choose another")]
     Taken(String),
@@ -99,10 +107,26 @@ impl KernelError {
     /// Returns true if the fault is in the request, such as the name of a kernel that does not
     /// exist.
     pub fn is_request(&self) -> bool {
-        matches!(
-            self,
-            Self::Unknown { .. } | Self::BadId(_) | Self::NotBuilt(_)
-        )
+        match self {
+            Self::Unknown { .. }
+            | Self::NotCached { .. }
+            | Self::BadId(_)
+            | Self::NotPinned(_)
+            | Self::NoReleases(_)
+            | Self::Taken(_)
+            | Self::NotBuilt(_)
+            | Self::Reserved(_) => true,
+            Self::Apt(error) => error.is_request(),
+            _ => false,
+        }
+    }
+}
+
+/// Lists the kernels in the cache.
+fn there(cached: &[String]) -> String {
+    match cached {
+        [] => "there is none".to_owned(),
+        some => format!("there are: {}", some.join(", ")),
     }
 }
 

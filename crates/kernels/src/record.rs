@@ -186,7 +186,7 @@ fn download_into(
     say(&format!("downloading {package} {version} ({megabytes} MB)"));
     let deb = apt::download(lists, candidate, work)?;
     say("unpacking the kernel");
-    let unpacked = apt::unpack(&deb, work)?;
+    let unpacked = apt::unpack(&deb, work, apt::OTHER_KIND)?;
     fs::remove_file(&deb).map_err(at(&deb))?;
     Ok(unpacked)
 }
@@ -229,7 +229,7 @@ pub(super) fn add_into(
     let copy = work.join("vmlinuz");
     let is_package = image.extension().is_some_and(|end| end == "deb");
     if is_package {
-        let unpacked = apt::unpack(image, work)?;
+        let unpacked = apt::unpack(image, work, apt::NAME_ANOTHER)?;
         unpacked.image()?;
         unpacked.config()?;
     } else {

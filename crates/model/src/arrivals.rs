@@ -54,6 +54,7 @@ pub struct Arrivals {
     pub functions: BTreeMap<String, Nanos>,
     /// The longest time that each function ran within one section of the whole step, also while its
     /// load begins and ends, where no sample is taken. None if nobody looked.
+    #[cfg(feature = "workstation")]
     pub in_step: Option<BTreeMap<String, Nanos>>,
 }
 

@@ -5,12 +5,13 @@
 use std::io::{self, Write};
 use std::iter;
 
-use punctual_model::{Nanos, Quantiles, Recording, Run};
+use punctual_model::histogram::{Bin, Histogram};
+use punctual_model::{Nanos, Quantiles, Recording, Run, Sample};
 use serde_json::Value;
 
 use crate::arrivals::Watched;
 use crate::matrix::Measured;
-use crate::stats::supports;
+use crate::stats::{known_samples, supports};
 use crate::text::clean;
 
 /// The first columns of both tables.
@@ -58,8 +59,8 @@ pub fn write_figures_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes a line for each sample of the runs.
-/// If not all samples of a recording were kept, it writes the bins of the histogram. These have no
-/// moment, but their two edges and their count.
+/// If not all samples of a recording were kept, the others come in the bins of its histogram. These
+/// have no moment, but their two edges and their count.
 ///
 /// # Errors
 ///
@@ -68,25 +69,70 @@ pub fn write_samples_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{KEY},at_ns,low_ns,high_ns,count")?;
     for (run, recording) in recordings(runs) {
         let key = key(run, recording);
+        let mut sample = |one: &Sample| writeln!(out, "{key},{},{1},{1},1", one.at.0, one.value.0);
         if recording.is_complete() {
-            for one in recording.samples.iter() {
-                writeln!(out, "{key},{},{1},{1},1", one.at.0, one.value.0)?;
-            }
+            recording.samples.iter().try_for_each(|one| sample(&one))?;
             continue;
         }
-        let histogram = &recording.histogram;
+        let known = known_samples(recording);
+        let all = Counted::of(&recording.histogram);
+        // No sample is written twice: if it is not known which bins have these, all are in bins.
+        let rest = if let Some(rest) = all.without(&known) {
+            known.iter().try_for_each(sample)?;
+            rest
+        } else {
+            Counted::of(&recording.histogram)
+        };
         // Without an edge on the side on which the histogram ends.
-        if histogram.negative() > 0 {
-            writeln!(out, "{key},,,-1,{}", histogram.negative())?;
+        if rest.below > 0 {
+            writeln!(out, "{key},,,-1,{}", rest.below)?;
         }
-        for bin in histogram.bins() {
+        for bin in rest.bins {
             writeln!(out, "{key},,{},{},{}", bin.low.0, bin.high.0, bin.count)?;
         }
-        if histogram.overflow() > 0 {
-            writeln!(out, "{key},,,,{}", histogram.overflow())?;
+        if rest.above > 0 {
+            writeln!(out, "{key},,,,{}", rest.above)?;
         }
     }
     Ok(())
+}
+
+/// The counts of a histogram.
+struct Counted {
+    /// The number of samples below zero.
+    below: u64,
+    bins: Vec<Bin>,
+    /// The number of samples beyond the last bin.
+    above: u64,
+}
+
+impl Counted {
+    fn of(histogram: &Histogram) -> Self {
+        Self {
+            below: histogram.negative(),
+            bins: histogram.bins().collect(),
+            above: histogram.overflow(),
+        }
+    }
+
+    /// The same without some samples; `None` if one of them was not counted, or in a bin with edges
+    /// of its own.
+    fn without(mut self, samples: &[Sample]) -> Option<Self> {
+        let mut counted = Histogram::new();
+        for sample in samples {
+            counted.record(sample.value);
+        }
+        self.below = self.below.checked_sub(counted.negative())?;
+        self.above = self.above.checked_sub(counted.overflow())?;
+        // Both begin with the lowest.
+        let mut bins = self.bins.iter_mut();
+        for own in counted.own() {
+            let bin = bins.find(|bin| (bin.low, bin.high) == (own.low, own.high))?;
+            bin.count = bin.count.checked_sub(own.count)?;
+        }
+        self.bins.retain(|bin| bin.count > 0);
+        Some(self)
+    }
 }
 
 fn recordings(runs: &[Run]) -> impl Iterator<Item = (&Run, &Recording)> {
@@ -295,6 +341,39 @@ mod tests {
         let in_bins = counted[1..].iter();
         let in_bins = in_bins.map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
         assert_eq!(in_bins.sum::<u64>(), count);
+    }
+
+    #[test]
+    fn of_what_was_not_kept_the_worst_are_samples_and_the_others_are_in_bins() {
+        let mut recorder = punctual_model::Recorder::new(40);
+        for seq in 0..50 {
+            let value = match seq {
+                0..40 => 5_000 + seq,
+                45 => 900_000,
+                46 => -3,
+                _ => 4_000,
+            };
+            recorder.record(Nanos(seq * 1_000), Nanos(value));
+        }
+        let key = punctual_model::RecordingKey::new("timer", "idle", "cpu0");
+        let mut run = fixtures::run_with(vec![recorder.finish(key)]);
+        let found = lines(write_samples_csv, std::slice::from_ref(&run));
+        let begin = "rt-1,rt,1,timer,idle,cpu0,1,";
+        let found: Vec<&str> = found[1..]
+            .iter()
+            .map(|line| line.strip_prefix(begin).unwrap())
+            .collect();
+        assert_eq!(found.len(), 40 + 1 + 2, "{found:?}");
+        assert_eq!(found[0], "0,5000,5000,1");
+        assert_eq!(found[39], "39000,5039,5039,1");
+        assert_eq!(found[40], "45000,900000,900000,1");
+        assert_eq!(found[41..], [",,-1,1", ",4000,4001,8"]);
+        // Nobody knows in which of another program's bins the kept ones are.
+        let mut foreign = Histogram::new();
+        foreign.record_between(Nanos(1_000), Nanos(999_999), 50);
+        run.recordings[0].histogram = foreign;
+        let found = lines(write_samples_csv, &[run]);
+        assert_eq!(found[1..], [format!("{begin},1000,999999,50")]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use punctual_judge::{NoExtremes, ReturnLevel, Tail, tail};
+use punctual_judge::{NoExtremes, ReturnLevel, Tail, fate, shortcoming, tail};
+use punctual_model::run::State;
 use punctual_model::{Nanos, Recording, Run};
 use serde::Serialize;
 use serde_json::Value;
@@ -45,6 +46,12 @@ pub fn extremes(runs: &[Run]) -> Vec<Extremes<'_>> {
 fn of_recording(run: &Run, recording: &Recording) -> Result<(Tail, Vec<ReturnLevel>), NoExtremes> {
     if run.is_virtual() {
         return Err(NoExtremes::Virtual);
+    }
+    // What keeps no limit foretells nothing either.
+    let is_finished = run.state == State::Finished;
+    let why = (!is_finished).then(|| fate(run));
+    if let Some(why) = why.or_else(|| shortcoming(run, recording)) {
+        return Err(NoExtremes::Incomplete(why));
     }
     if !recording.is_complete() {
         let (kept, count) = (recording.samples.len() as u64, recording.count);
@@ -233,6 +240,8 @@ mod tests {
     fn run() -> Run {
         let mut run = fixtures::seeds(1).remove(0);
         run.machine = MachineRecord::default();
+        let facts = &mut run.provenance.as_mut().unwrap().facts;
+        facts.insert("virtualised".into(), false.into());
         let count = 20_011_i64;
         let mut recorder = Recorder::new(usize::try_from(count).unwrap());
         for n in 0..count {
@@ -266,6 +275,42 @@ mod tests {
             "extremes-1.json",
             "Extreme values in real time: what `punctual extremes --json` prints",
         );
+    }
+
+    #[test]
+    fn what_keeps_no_limit_foretells_nothing() {
+        type Damage = fn(&mut Run);
+        let damages: [(Damage, &str); 5] = [
+            (
+                |run| run.state = State::Interrupted,
+                "the run was interrupted",
+            ),
+            (
+                |run| run.recordings[0].interrupted = true,
+                "interrupted after 20011 samples",
+            ),
+            (
+                |run| run.plan = run.plan.replace("samples = 1", "samples = 40000"),
+                "20011 samples of 40000",
+            ),
+            (
+                |run| {
+                    let facts = &mut run.provenance.as_mut().unwrap().facts;
+                    facts.insert("virtualised".into(), true.into());
+                },
+                "in a virtual machine in real time",
+            ),
+            (
+                |run| run.provenance = None,
+                "it is not known whether a hypervisor ran beneath it",
+            ),
+        ];
+        for (damage, expected) in damages {
+            let mut runs = [run()];
+            damage(&mut runs[0]);
+            let found = extremes(&runs).remove(0).found.unwrap_err();
+            assert!(found.to_string().contains(expected), "{found}");
+        }
     }
 
     #[test]

@@ -19,8 +19,9 @@ pub const NO_MODULE: &str = "the kernel module `pulse` is not loaded";
 pub const NO_BOOT: &str = "the guest's kernel panicked: <VFS> unable to mount root";
 
 /// The plan of these runs' steps.
-pub const PLAN: &str = "seed = 1\n[[step]]\nprobe = \"timer\"\n[[step]]\nprobe = \"timer\"\nload = \
-                    \"stress\"\n[[step]]\nprobe = \"hackbench\"\n";
+pub const PLAN: &str = "seed = 1\n[[step]]\nprobe = \"timer\"\nsamples = 2000\n\
+                    [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 2000\n\
+                    [[step]]\nprobe = \"hackbench\"\n";
 
 /// Fails unless a text has all of these parts.
 #[track_caller]

@@ -16,7 +16,7 @@ mod text;
 mod watched;
 
 use punctual_judge::{Difference, Rule, independent};
-use punctual_model::Run;
+use punctual_model::{Findings, Run};
 
 use self::mends::{Mend, without};
 use crate::compare::{Refusal, of_two};
@@ -191,7 +191,8 @@ pub struct Gated {
     pub pairs: Vec<Pair>,
     /// Seeds of the baseline that were not measured: the same machine would give the same results.
     pub implied: Vec<u64>,
-    /// Each measurement; if everything is unchanged, only those that were not measured.
+    /// Each measurement; if everything is unchanged, only those that were not measured, or whose
+    /// findings differ.
     pub rows: Vec<Row>,
     /// The confidence rule for the verdicts.
     pub rule: Rule,
@@ -229,6 +230,8 @@ pub struct Row {
     pub has_words: bool,
     /// The differences, by seed; none in real time, where no run is the same as another.
     pub differences: Vec<(u64, Difference)>,
+    /// True if a finding of the probe differs with a seed, even if by less than is shown.
+    pub has_other_findings: bool,
     /// True in virtual time: only there a run without differences is the same.
     pub is_virtual: bool,
     /// The number of samples here, over all runs.
@@ -244,9 +247,10 @@ impl Row {
 
     /// Takes the standing of the worst figure. With something missing, it is undecided at least.
     fn stand(&mut self) {
+        let differs = !self.differences.is_empty() || self.has_other_findings;
         let least = match &self.gap {
             Some(_) => Standing::Undecided,
-            None if self.is_virtual && self.differences.is_empty() => Standing::Unchanged,
+            None if self.is_virtual && !differs => Standing::Unchanged,
             None => Standing::NotWorse,
         };
         let figures = self.figures.iter().filter(|one| one.counts());
@@ -327,6 +331,20 @@ fn has_figures(there: &[&Run], here: &[&Run]) -> bool {
     !is_unchanged(there, here) || (is_watched && !is_same_machine(there, here))
 }
 
+/// Returns true if findings differ with a seed, on two machines. Digests do not cover findings; on
+/// one machine equal digests mean equal findings, too.
+fn has_other_findings(there: &[&Run], here: &[&Run]) -> bool {
+    let differ = |own: &&Run| {
+        let mut others = there.iter().filter(|other| other.seed == own.seed);
+        others.any(|other| findings(own).ne(findings(other)))
+    };
+    !is_same_machine(there, here) && here.iter().any(differ)
+}
+
+fn findings(run: &Run) -> impl Iterator<Item = &Findings> {
+    run.recordings.iter().map(|one| &one.findings)
+}
+
 /// Compares a subject's runs with those of its baseline.
 /// `implied` lists the seeds of the baseline that can have no other result.
 ///
@@ -359,16 +377,18 @@ pub(crate) fn gated(
         [counted[0].as_slice(), counted[1].as_slice()]
     };
     let is_unchanged = is_unchanged(there, here);
+    let has_figures = has_figures(there, here);
     let mut rows = Vec::new();
     if let (true, Some(own), Some(other)) = (
-        has_figures(there, here),
+        has_figures || has_other_findings(there, here),
         Column::of("here", here),
         Column::of("baseline", there),
     ) {
         rows = figures::rows(&rows_of(&all), &own, &other, terms);
         notes.extend(watched::note(&rows, &all));
         if is_unchanged {
-            rows.retain(|row| row.standing != Standing::Unchanged);
+            let differs = |row: &Row| has_figures && row.standing != Standing::Unchanged;
+            rows.retain(|row| row.has_words || row.has_other_findings || differs(row));
         } else {
             notes.extend(side::notes(&all));
         }

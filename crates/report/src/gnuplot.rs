@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use punctual_model::probe::Shape;
-use punctual_model::{Recording, Run};
+use punctual_model::{Nanos, Recording, Run};
 
 use crate::matrix::{Matrix, Measured, Measurement};
 use crate::stats::Stats;
@@ -45,16 +45,21 @@ pub fn files(runs: &[Run]) -> Vec<File> {
             let seed = format!("seed{}", one.run.seed);
             let seed = if several { seed.as_str() } else { "" };
             let name = names.new_one(&[&row.probe, &row.load, &row.variant, subject, seed]);
-            let drawn = |file: &str| script::Drawn {
+            let drawn = |file: &str, is_positive| script::Drawn {
                 file: file.to_owned(),
                 title: format!("{subject} {seed}").trim().to_owned(),
+                is_positive,
             };
             let file = format!("{name}.hist.dat");
-            histograms.extend((one.recording.count > 0).then(|| drawn(&file)));
+            let mut bins = one.recording.histogram.bins();
+            let are_positive = bins.all(|bin| bin.low > Nanos::ZERO);
+            histograms.extend((one.recording.count > 0).then(|| drawn(&file, are_positive)));
             add(file, histogram(&one, row));
             let file = format!("{name}.series.dat");
             // One sample alone makes no axis.
-            series.extend((one.recording.samples.len() > 1).then(|| drawn(&file)));
+            let mut kept = one.recording.samples.iter();
+            let are_positive = kept.all(|sample| sample.value > Nanos::ZERO);
+            series.extend((one.recording.samples.len() > 1).then(|| drawn(&file, are_positive)));
             if !one.recording.samples.is_empty() {
                 add(file, samples(&one));
             }

@@ -5,10 +5,15 @@ use punctual_store::{CampaignSummary, Summary};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::csv::rows_csv;
+
 /// The form's name and version; `docs/schema/list-1.json` describes it.
 const LIST: &str = "punctual.list/1";
 /// The schema of an error; `docs/schema/error-1.json` describes it.
 const ERROR: &str = "punctual.error/1";
+
+/// The bench of runs in virtual time.
+const VIRTUAL: &str = "virtual";
 
 /// A list of things of one kind. New fields may be added to version 1; none is removed or changes
 /// its meaning.
@@ -226,6 +231,19 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Runs as a table, with the names that JSON has. In real time a seed decides nothing: there it is
+/// empty.
+pub fn runs_csv(runs: &[Summary]) -> String {
+    let mut list = Rows::runs(runs).json();
+    let rows = list["runs"].as_array_mut().into_iter().flatten();
+    for (row, run) in rows.zip(runs) {
+        if run.subject.bench != VIRTUAL {
+            row["seed"] = Value::Null;
+        }
+    }
+    rows_csv(&list, "runs")
+}
+
 impl<'a> Run<'a> {
     fn of(run: &'a Summary) -> Self {
         Self {
@@ -358,6 +376,36 @@ mod tests {
             let text = include_str!("../../../docs/schema/list-1.json");
             check("list-1.json", text, &list).unwrap();
         }
+    }
+
+    #[test]
+    fn a_run_in_real_time_has_no_seed_in_a_table() {
+        let runs = ["virtual", "host"].map(|bench| Summary {
+            id: "r1".into(),
+            suite: "demo".into(),
+            subject: punctual_model::Subject {
+                name: "rt".into(),
+                kernel: "6.12-rt".into(),
+                boot: String::new(),
+                bench: bench.into(),
+            },
+            seed: 7,
+            state: punctual_model::run::State::Finished,
+            started: "2026-01-01T00:00:00Z".into(),
+            finished: None,
+            digest: None,
+            recordings: 1,
+            host: "here".into(),
+        });
+        let table = runs_csv(&runs);
+        let mut lines = table
+            .lines()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        let place = names.iter().position(|name| *name == "runs.seed").unwrap();
+        let seeds: Vec<&str> = lines.map(|line| line[place]).collect();
+        assert_eq!(seeds, ["7", ""]);
+        assert_eq!(Rows::runs(&runs).json()["runs"][1]["seed"], 7);
     }
 
     #[test]

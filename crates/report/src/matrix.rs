@@ -308,9 +308,14 @@ impl<'a> Matrix<'a> {
 
     /// Returns the name of a run's subject here.
     pub fn name_of<'b>(&'b self, run: &'b Run) -> &'b str {
-        let holds = |column: &&Column<'_>| column.runs.iter().any(|held| std::ptr::eq(*held, run));
-        let column = self.columns.iter().find(holds);
+        let column = self.column_of(run);
         column.map_or(run.subject.name.as_str(), |column| &column.name)
+    }
+
+    /// Returns the column that holds a run.
+    pub fn column_of(&self, run: &Run) -> Option<&Column<'a>> {
+        let holds = |column: &&Column<'_>| column.runs.iter().any(|held| std::ptr::eq(*held, run));
+        self.columns.iter().find(holds)
     }
 
     /// All runs, column by column.
@@ -382,14 +387,14 @@ fn name(columns: &[Column<'_>], at: usize) -> String {
     type Form = fn(&Column<'_>) -> String;
     let forms: [Form; 9] = [
         |column| column.subject.name.clone(),
-        |column| format!("{} {}", column.subject.name, column.subject.bench),
-        |column| format!("{} {}", column.subject.name, column.subject.kernel),
-        |column| format!("{} {}", column.subject.name, column.subject.boot),
-        |column| format!("{} {}", column.subject.name, column.time()),
-        |column| format!("{} {}", column.subject.name, turns(column)),
+        |column| joined(&[&column.subject.name, &column.subject.bench]),
+        |column| joined(&[&column.subject.name, &column.subject.kernel]),
+        |column| joined(&[&column.subject.name, &column.subject.boot]),
+        |column| joined(&[&column.subject.name, &column.time()]),
+        |column| joined(&[&column.subject.name, &turns(column)]),
         whole,
-        |column| format!("{} {}", column.subject.name, release_or_host(column)),
-        |column| format!("{} {}", column.subject.name, image_or_address(column)),
+        |column| joined(&[&column.subject.name, &release_or_host(column)]),
+        |column| joined(&[&column.subject.name, &image_or_address(column)]),
     ];
     let is_own = |form: &&Form| {
         let own = form(&columns[at]);
@@ -401,19 +406,27 @@ fn name(columns: &[Column<'_>], at: usize) -> String {
     }
 }
 
+/// The parts of a name, with a space between those that are not empty.
+fn joined(parts: &[&str]) -> String {
+    let parts = parts.iter().copied().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" ")
+}
+
 /// All that is asked for before a measurement.
 fn whole(column: &Column<'_>) -> String {
-    let (subject, time) = (column.subject, column.time());
-    let (kernel, boot, bench) = (&subject.kernel, &subject.boot, &subject.bench);
-    let turns = turns(column);
-    format!("{} {kernel} {boot} {bench} {time} {turns}", subject.name)
+    let Subject {
+        name,
+        kernel,
+        boot,
+        bench,
+    } = column.subject;
+    joined(&[name, kernel, boot, bench, &column.time(), &turns(column)])
 }
 
 /// The same, and the machine: different for any two columns.
 fn with_machine(column: &Column<'_>) -> String {
     let (own, address) = machine(column.runs[0]);
-    let address = address.map_or_else(String::new, |address| format!(" {address}"));
-    format!("{} {own}{address}", whole(column))
+    joined(&[&whole(column), own, address.unwrap_or_default()])
 }
 
 /// The release of a virtual machine's kernel, or a real machine's name.
@@ -568,6 +581,17 @@ mod tests {
         let expected = ["none debian-6.12.90-amd64", "none newer", "rt"];
         assert!(names.eq(expected), "{matrix:?}");
         assert_eq!(matrix.name_of(&runs[1]), "none newer");
+    }
+
+    #[test]
+    fn a_name_has_no_space_for_what_is_not_there() {
+        let mut runs = ["rt", "rt", "rt"].map(|name| fixtures::run(name, 1));
+        runs[1].subject.boot = "threadirqs".into();
+        assert_eq!(names(&runs[..2]), ["rt", "rt threadirqs"]);
+        runs[2].subject.boot = "threadirqs".into();
+        runs[2].subject.kernel = "newer".into();
+        let whole = "rt debian-6.12.90-rt-amd64 threadirqs virtual virtual";
+        assert_eq!(names(&runs), ["rt", whole, "rt newer"]);
     }
 
     fn names(runs: &[Run]) -> Vec<String> {

@@ -22,7 +22,7 @@ use crate::repeat;
 use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
 use crate::shell::{Chapter, Page, folded, wide};
 use crate::stats::Stats;
-use crate::summary::summary;
+use crate::summary::{self, summary};
 use crate::table::{head_line, head_text};
 use crate::text::{counted, unbroken};
 
@@ -66,7 +66,7 @@ fn worst_of(matrix: &Matrix<'_>) -> String {
         return String::new();
     };
     let of_column = |column: &Column<'_>| {
-        let worst = Stats::of(&column.found(row)).worst()?;
+        let worst = summary::worst_of(row)(&Stats::of(&column.found(row)))?;
         Some((worst, column.name.clone()))
     };
     let mut all: Vec<_> = matrix.columns.iter().filter_map(of_column).collect();
@@ -366,6 +366,38 @@ mod tests {
         for run in fixtures::whole() {
             assert!(text.contains(&run.digest().unwrap()), "{}", run.id);
         }
+    }
+
+    #[test]
+    fn the_worst_of_jitter_is_the_same_everywhere() {
+        let values = [-5_000, 4_000, 0].repeat(10);
+        let jitter = fixtures::recording(["realfeel", "idle", "rtc 2048 Hz"], &values);
+        let mut run = fixtures::run_with(vec![jitter]);
+        let text = page_of(std::slice::from_ref(&run));
+        assert_has(
+            &text,
+            &[
+                "realfeel, idle, rtc 2048 Hz: 5.00 µs at worst</h1>",
+                "<td><b>-5.00 µs</b><br><span class=\"soft\">#0, 0.000 s</span></td>",
+                "farthest from zero",
+            ],
+        );
+        // What is known of it is told, and no more.
+        run.recordings[0].samples = punctual_model::recording::Samples::default();
+        let text = page_of(&[run]);
+        let lost = "<b>-5.00 µs</b><br><span class=\"soft\">its place was not kept";
+        assert_has(&text, &[lost]);
+        assert!(!page_of(&fixtures::whole()).contains("farthest from zero"));
+    }
+
+    #[test]
+    fn runs_in_real_time_are_told_apart_by_their_ids() {
+        let mut runs = [1, 1].map(|seed| fixtures::run("rt", seed));
+        for (run, id) in runs.iter_mut().zip(["r7", "r8"]) {
+            run.machine = MachineRecord::default();
+            run.id = id.to_owned();
+        }
+        assert_has(&page_of(&runs), &[">rt, r7<", ">rt, r8<"]);
     }
 
     #[test]

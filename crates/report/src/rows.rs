@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_judge::{Comparison as Judged, Rule, Verdict, fate};
 use punctual_model::histogram::HIGHEST;
+use punctual_model::record::Provenance;
 use punctual_model::run::State;
 use punctual_model::{Fact, Facts, Run, VirtualClock};
 
@@ -214,7 +215,8 @@ fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
         .filter(|run| run.state != State::Finished);
     let name = column.name.clone();
     let note = |run: &&Run| notes.number(format!("{name}, seed {}: {}", run.seed, fate(run)));
-    let numbers = partial.map(note).collect();
+    let mut numbers: Vec<usize> = partial.map(note).collect();
+    numbers.dedup();
     Head {
         name,
         clock: mixed.then_some(clock),
@@ -339,28 +341,103 @@ fn kernels(matrix: &Matrix<'_>) -> Option<String> {
     (!all.is_empty()).then(|| format!("Linux {}.", all.join("; ")))
 }
 
-/// Describes the machine that a host's times belong to.
+/// A run's id, and what was read back of its machine.
+type ReadBack<'a> = (&'a str, &'a Provenance);
+
+/// Describes the machine that a host's times belong to. A fact in which its runs differ has the
+/// runs behind each value.
 fn machine(column: &Column<'_>) -> Option<String> {
-    let run = column.runs.first().filter(|_| !column.is_virtual())?;
-    let read_back = run.provenance.as_ref()?;
-    let known = |key: &str| match read_back.facts.get(key) {
-        None | Some(Fact::Unknown { .. }) => "unknown".to_owned(),
-        Some(fact) => fact.to_string(),
+    let runs = column.runs.iter();
+    let read_back = runs.filter_map(|run| Some((run.id.as_str(), run.provenance.as_ref()?)));
+    let runs: Vec<ReadBack<'_>> = read_back.collect();
+    if runs.is_empty() || column.is_virtual() {
+        return None;
+    }
+    let known = |key: &str| {
+        by_runs(&runs, |read_back| match read_back.facts.get(key) {
+            None | Some(Fact::Unknown { .. }) => "unknown".to_owned(),
+            Some(fact) => fact.to_string(),
+        })
     };
     Some(format!(
-        "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}{}.",
+        "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}{}{}.",
         column.name,
-        read_back.release,
-        read_back.preemption,
+        by_runs(&runs, |read_back| read_back.release.clone()),
+        by_runs(&runs, |read_back| read_back.preemption.to_string()),
         known("cpu"),
         known("cpus_online"),
         known("governors"),
         known("virtualised"),
-        longest_gaps(&read_back.facts),
+        gaps(&runs),
+        idle_states(&runs),
     ))
 }
 
-/// Describes the findings of the tracer `hwlat`, where it was asked for.
+/// The value that all runs have, or each value with its runs.
+fn by_runs(runs: &[ReadBack<'_>], value: impl Fn(&Provenance) -> String) -> String {
+    let mut values: Vec<(String, Vec<&str>)> = Vec::new();
+    for &(id, read_back) in runs {
+        let own = value(read_back);
+        match values.iter_mut().find(|(known, _)| *known == own) {
+            Some((_, ids)) => ids.push(id),
+            None => values.push((own, vec![id])),
+        }
+    }
+    if let [(value, _)] = values.as_slice() {
+        return value.clone();
+    }
+    let each = values.iter();
+    let each = each.map(|(value, ids)| format!("{value} ({})", ids.join(", ")));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Describes the findings of the tracer `hwlat` in all runs: those of the first if the others have
+/// the same, else the largest, and the runs in which there may have been a larger one.
+fn gaps(runs: &[ReadBack<'_>]) -> String {
+    let told = distinct(runs.iter().map(|(_, own)| longest_gaps(&own.facts)));
+    if let [same] = told.as_slice() {
+        return same.clone();
+    }
+    let mut largest: Option<(i64, &str)> = None;
+    let (mut absent, mut unknown) = (Vec::new(), Vec::new());
+    for &(id, read_back) in runs {
+        for name in ["hwlat_before_us", "hwlat_after_us"] {
+            let fact = read_back.facts.get(name);
+            match fact.map(Fact::number) {
+                None => absent.push(id),
+                Some(None) => unknown.push(id),
+                Some(Some(micros)) if largest.is_none_or(|(most, _)| micros > most) => {
+                    largest = Some((micros, id));
+                }
+                Some(Some(_)) => {}
+            }
+        }
+    }
+    let mut parts = Vec::new();
+    parts.extend(largest.map(|(micros, id)| format!("{micros} µs ({id})")));
+    for (what, ids) in [("unknown", unknown), ("not always looked for", absent)] {
+        if !ids.is_empty() {
+            parts.push(format!("{what} ({})", distinct(ids.into_iter()).join(", ")));
+        }
+    }
+    format!("; longest gap of the hardware: {}", parts.join(", "))
+}
+
+/// Names the runs during which CPUs could enter idle states.
+fn idle_states(runs: &[ReadBack<'_>]) -> String {
+    let is_free = |(_, read_back): &&ReadBack<'_>| match read_back.facts.get("cpu_dma_latency_us") {
+        None | Some(Fact::Unknown { .. }) => false,
+        Some(fact) => fact.number() != Some(0),
+    };
+    let free: Vec<&str> = runs.iter().filter(is_free).map(|(id, _)| *id).collect();
+    match free.len() {
+        0 => String::new(),
+        all if all == runs.len() => "; idle states not held".to_owned(),
+        _ => format!("; idle states not held ({})", free.join(", ")),
+    }
+}
+
+/// Describes the findings of the tracer `hwlat` in one run, where it was asked for.
 fn longest_gaps(facts: &Facts) -> String {
     let found = |name: &str| match facts.get(name)? {
         Fact::Unknown { unknown } => Some(format!("unknown ({unknown})")),

@@ -3,7 +3,7 @@
 
 use punctual_model::histogram::is_close;
 pub use punctual_model::quantiles::supports;
-use punctual_model::{Nanos, Quantiles, Recording};
+use punctual_model::{Nanos, Quantiles, Recording, Sample};
 
 use crate::arrivals::Watched;
 use crate::matrix::Measured;
@@ -106,6 +106,19 @@ impl Stats {
             _ => self.quantile(0.5),
         }
     }
+}
+
+/// The samples of a recording that are known one by one, in their order: those that were kept, the
+/// worst of all, and, where it was reported in parts, the worst of each.
+pub fn known_samples(recording: &Recording) -> Vec<Sample> {
+    let mut known: Vec<Sample> = recording.samples.iter().collect();
+    let kept = known.len() as u64;
+    let mut worst = [&recording.maxima[..], &recording.worst].concat();
+    worst.retain(|sample| sample.seq >= kept);
+    worst.sort_unstable_by_key(|sample| sample.seq);
+    worst.dedup_by_key(|sample| sample.seq);
+    known.extend(worst);
+    known
 }
 
 /// The least and the most that the mean of `count` samples may be.

@@ -359,7 +359,7 @@ fn compared(figures: &[SubjectFigure]) -> Option<(SubjectFigure, SubjectFigure)>
 }
 
 /// Returns the distance of a subject from where it should have been, at worst.
-fn worst_of(row: &Measurement) -> fn(&Stats) -> Option<Nanos> {
+pub fn worst_of(row: &Measurement) -> fn(&Stats) -> Option<Nanos> {
     match row.view().shape {
         Shape::Jitter => Stats::farthest,
         _ => Stats::worst,

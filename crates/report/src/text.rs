@@ -137,6 +137,11 @@ pub fn clean_json(text: &str) -> String {
     clean
 }
 
+/// The number of columns that a text takes in a terminal: two for some letters, none for others.
+pub fn columns_of(text: &str) -> usize {
+    text.width()
+}
+
 /// Text of at most `width` columns, with a sign for the part cut out of its middle.
 /// Names of similar kernels differ at the end.
 pub fn cut(text: &str, width: usize) -> String {

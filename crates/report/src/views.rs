@@ -6,6 +6,8 @@ use punctual_agent::probes;
 use punctual_model::probe::{FindingView, Form, Shape, View};
 use punctual_model::{Finding, Findings};
 
+use crate::text::thousands;
+
 /// A probe that is not known is shown by its worst sample.
 static ANY: View = View::of_samples(Shape::Latency, "sample");
 
@@ -88,8 +90,10 @@ pub fn told(view: &FindingView, findings: &Findings) -> FindingText {
 /// Returns a finding unjudged, rounded for a reader.
 fn shown(value: &Finding) -> FindingText {
     match value {
-        Finding::Count(count) => FindingText::plain(count.to_string()),
-        Finding::Share { count, of } => FindingText::plain(format!("{count} of {of}")),
+        Finding::Count(count) => FindingText::plain(thousands(*count)),
+        Finding::Share { count, of } => {
+            FindingText::plain(format!("{} of {}", thousands(*count), thousands(*of)))
+        }
         Finding::Bytes(size) => FindingText::plain(bytes(*size)),
         Finding::Nanos(time) => FindingText::plain(time.to_string()),
         Finding::Ratio(ratio) => FindingText::plain(format!("{:.4} %", ratio * 100.0)),
@@ -200,8 +204,12 @@ mod tests {
         assert_eq!(text("footprint", "text", size), "16.0 MiB");
         let lost = Finding::Ratio(1.0 / 300.0);
         assert_eq!(text("tick", "lost in all", lost), "0.3333 %");
-        let share = Finding::Share { count: 3, of: 100 };
-        assert_eq!(text("semaphore", "highest first", share), "3 of 100");
+        let share = |count, of| Finding::Share { count, of };
+        let first = |share| text("semaphore", "highest first", share);
+        assert_eq!(first(share(3, 100)), "3 of 100");
+        assert_eq!(first(share(1_000, 15_876)), "1,000 of 15,876");
+        let threads = Finding::Count(1_204);
+        assert_eq!(text("kthreads", "threads", threads), "1,204");
         let limit = Finding::Nanos(Nanos(7_300));
         assert_eq!(text("irqrate", "none lost at", limit), "7.30 µs");
     }

@@ -29,6 +29,9 @@ pub enum Error {
         /// The kernels that exist.
         known: String,
     },
+    /// A kernel does not offer the preemption model that a subject asks for.
+    #[error("{0}")]
+    NotOffered(String),
     /// A file cannot be read.
     #[error("{}: {error}", .path.display())]
     Io {
@@ -73,7 +76,10 @@ impl Error {
     /// Returns true if the fault is in the request.
     pub fn is_request(&self) -> bool {
         match self {
-            Self::Request(_) | Self::UnknownKernel { .. } | Self::Userland(_) => true,
+            Self::Request(_)
+            | Self::UnknownKernel { .. }
+            | Self::NotOffered(_)
+            | Self::Userland(_) => true,
             // Suites, limits, campaigns and loads are files that the user names.
             Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
             Self::Kernel(error) => error.is_request(),
@@ -99,12 +105,26 @@ pub fn did_you_mean(name: &str, known: &[&str]) -> String {
         let both = name.bytes().zip(candidate.bytes());
         both.take_while(|(own, other)| own == other).count()
     };
-    // Of two that are as close, what is alike for longer: mistakes are made at ends.
+    // Of two that are as close, the one with the nearer version; then what is alike for longer:
+    // mistakes are made at ends.
     let close = known
         .iter()
-        .min_by_key(|one| (distance(one), Reverse(alike(one))));
+        .min_by_key(|one| (distance(one), apart(name, one), Reverse(alike(one))));
     let close = close.filter(|close| distance(close) <= 2);
     close.map_or(String::new(), |close| format!("; did you mean {close}?"))
+}
+
+/// How far apart the numbers in two names are, the first one first; names with as many numbers come
+/// before others.
+fn apart(one: &str, other: &str) -> (bool, Vec<u64>) {
+    let numbers = |name: &str| -> Vec<u64> {
+        let words = name.split(|c: char| !c.is_ascii_digit());
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    let (one, other) = (numbers(one), numbers(other));
+    let apart = one.iter().zip(&other);
+    let apart = apart.map(|(one, other)| one.abs_diff(*other)).collect();
+    (one.len() != other.len(), apart)
 }
 
 #[cfg(test)]
@@ -122,6 +142,14 @@ mod tests {
         let kernels = ["debian-6.1-rt", "debian-6.12-rt"];
         let near = did_you_mean("debian-6.12rt", &kernels);
         assert_eq!(near, "; did you mean debian-6.12-rt?");
+        let kernels = ["debian-5.10", "debian-6.1", "debian-6.12", "debian-7.2"];
+        for name in ["debian-6.13", "debian-6.14", "debian-612"] {
+            assert_eq!(did_you_mean(name, &kernels), "; did you mean debian-6.12?");
+        }
+        assert_eq!(
+            did_you_mean("debian-6.2", &kernels),
+            "; did you mean debian-6.1?"
+        );
         let far = error("xyz");
         assert!(!far.contains("mean") && far.contains("celf, demo"), "{far}");
     }

@@ -23,7 +23,7 @@
 //!     kernel: "as it runs".into(),
 //!     boot: String::new(),
 //! };
-//! let system = systems::host(&suite, paths::cache_dir()?, SILENCE);
+//! let system = systems::host(&suite, paths::cache_dir()?, SILENCE)?;
 //! let store = Store::open("runs.db".as_ref())?;
 //! let runner = Runner {
 //!     store: &store,
@@ -73,6 +73,7 @@ mod scale;
 mod subjects;
 pub mod suites;
 pub mod systems;
+pub mod times;
 
 /// Parsers of text from people and other programs, for the tests that give them damaged input.
 #[doc(hidden)]

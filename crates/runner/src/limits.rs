@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits: those of a suite, and those in files of their own.
 
+use std::io;
 use std::path::Path;
 
 use punctual_agent::probes;
@@ -20,7 +21,16 @@ struct File {
 
 /// The limits in a file; returns an error if there are none.
 pub fn in_file(path: &Path) -> Result<Vec<Limit>, Error> {
-    parse(path, &read(path)?)
+    let text = read(path).map_err(|error| match error {
+        Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+            Error::Request(format!(
+                "expected a file of limits, found no {}: `punctual judge --help` shows one",
+                path.display()
+            ))
+        }
+        other => other,
+    })?;
+    parse(path, &text)
 }
 
 /// The limits in a text.
@@ -98,6 +108,13 @@ mod tests {
             "{error}"
         );
         assert!(said("").ends_with("expected a [[limit]], found none"));
+        let none = in_file(Path::new("/none/limits.toml")).unwrap_err();
+        assert!(none.is_request());
+        assert_eq!(
+            none.to_string(),
+            "expected a file of limits, found no /none/limits.toml: `punctual judge --help` shows \
+             one"
+        );
     }
 
     #[test]

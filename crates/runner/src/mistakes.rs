@@ -6,7 +6,7 @@ use std::path::Path;
 use punctual_model::Limit;
 use punctual_published::PublishedError;
 use serde::Deserialize;
-use toml::{Spanned, Value};
+use toml::{Spanned, Table, Value};
 
 use crate::data_files::wrong_at;
 use crate::error::{Error, did_you_mean};
@@ -116,6 +116,36 @@ pub(crate) fn plain(said: &str) -> String {
     said.replace("expected f64", "expected a number") + &hint
 }
 
+/// The same for an error in a probe's parameters. A value of another type is named with its key,
+/// and a number with the unit in which the key ends.
+pub(crate) fn in_parameters(said: &str, params: &Table) -> String {
+    let said = plain(said.trim_end());
+    let Some((about, (found, expected))) = said
+        .split_once("invalid type: ")
+        .and_then(|(about, rest)| Some((about, rest.rsplit_once(", expected ")?)))
+    else {
+        return said;
+    };
+    let described = |value: &Value| match value {
+        Value::String(text) => format!("string {text:?}"),
+        Value::Integer(number) => format!("integer `{number}`"),
+        Value::Float(number) => format!("floating point `{number:?}`"),
+        Value::Boolean(flag) => format!("boolean `{flag}`"),
+        Value::Array(_) => "sequence".to_owned(),
+        Value::Table(_) => "map".to_owned(),
+        Value::Datetime(_) => String::new(),
+    };
+    let mut faulty = params.iter().filter(|(_, value)| described(value) == found);
+    let (Some((key, value)), None) = (faulty.next(), faulty.next()) else {
+        return said;
+    };
+    let units = [("_us", " of µs"), ("_ms", " of ms"), ("_ns", " of ns")];
+    let unit = units.iter().find(|(end, _)| key.ends_with(end));
+    let unit = unit.filter(|_| expected == "a whole number");
+    let unit = unit.map_or("", |(_, unit)| unit);
+    format!("{about}{key}: expected {expected}{unit}, found {value}")
+}
+
 /// The keys set in a piece of TOML.
 fn keys(part: &str) -> Vec<&str> {
     let assignments = part.lines().filter_map(|line| line.split_once('='));
@@ -192,6 +222,27 @@ mod tests {
         let said =
             plain("probe \"timer\": unknown field `sampls`, expected one of `samples`, `cpus`");
         assert!(said.ends_with("did you mean samples?"), "{said}");
+    }
+
+    #[test]
+    fn a_parameter_of_another_type_is_named_with_its_unit() {
+        let said = |text: &str| {
+            let params: Table = toml::from_str(text).unwrap();
+            let error = punctual_agent::probes::parse("timer", &params).unwrap_err();
+            in_parameters(&error, &params)
+        };
+        assert_eq!(
+            said("interval_us = \"1000us\"\nsamples = 9"),
+            "probe \"timer\": interval_us: expected a whole number of µs, found \"1000us\""
+        );
+        assert_eq!(
+            said("samples = 1.5"),
+            "probe \"timer\": samples: expected a whole number, found 1.5"
+        );
+        // What is no fault of one value's type stays as it is.
+        assert!(said("samples = 0").contains("from 1"));
+        let misspelt = said("sampls = 5");
+        assert!(misspelt.ends_with("did you mean samples?"), "{misspelt}");
     }
 
     #[test]

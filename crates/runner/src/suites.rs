@@ -11,9 +11,9 @@ use std::path::Path;
 use include_dir::{Dir, include_dir};
 use punctual_agent::probes;
 use punctual_model::Plan;
-use punctual_model::cpus::placed;
+use punctual_model::cpus::{Placement, placed};
 use punctual_model::network::Card;
-use punctual_model::plan::{IDLE, Step};
+use punctual_model::plan::{IDLE, Load, Step};
 use punctual_model::suite::{Suite, SuiteError};
 use toml::{Table, Value};
 
@@ -231,6 +231,13 @@ fn known_probes() -> Vec<&'static str> {
     probes::ALL.iter().map(|probe| probe.name).collect()
 }
 
+/// Returns true if a worker of this load runs on housekeeping CPUs: not on those that the step
+/// names as measured.
+fn is_on_housekeeping(load: &Load) -> bool {
+    let mut workers = load.workers.iter();
+    workers.any(|worker| worker.cpus == Some(Placement::Housekeeping))
+}
+
 /// The plan for one run of these steps, which are all or some of the suite's. Faults in them are
 /// reported here, before any boot.
 pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<Plan, Error> {
@@ -252,8 +259,19 @@ pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<P
                 step.probe
             )));
         }
-        probes::parse(&step.probe, &step.params)
-            .map_err(|reason| wrong(mistakes::plain(&reason)))?;
+        let measurement = probes::parse(&step.probe, &step.params)
+            .map_err(|reason| wrong(mistakes::in_parameters(&reason, &step.params)))?;
+        let is_apart = loads.get(&step.load).is_some_and(is_on_housekeeping);
+        if is_apart && measurement.cpus().is_empty() {
+            return Err(wrong(format!(
+                "load \"{}\" keeps away from the CPUs that the step measures: expected them in \
+                 `cpus`, found none: name the load's CPUs (\"{} on 1-3\"), or the step's (`cpus = \
+                 [0]`) if probe \"{}\" takes them",
+                step.load,
+                placed(&step.load).0,
+                step.probe
+            )));
+        }
         if step.load != IDLE && !loads.contains_key(&step.load) {
             let mut known = vec![IDLE];
             known.extend(loads.keys().map(String::as_str));
@@ -421,5 +439,33 @@ mod tests {
             error.contains("step 1") && error.contains("did you mean timer?"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_load_keeps_away_only_from_cpus_that_the_step_names() {
+        let planned = |step: &str| {
+            let own = format!("[load.own]\n{LOAD}cpus = \"housekeeping\"\n");
+            let own = own.replace("[[worker]]", "[[load.own.worker]]");
+            let text = format!("name = \"s\"\nsummary = \"\"\n[[step]]\n{step}\n{own}");
+            let suite = parse(Path::new("s.toml"), &text).unwrap();
+            plan(&suite, &suite.steps, &loads::of(&suite).unwrap(), 1)
+        };
+        for step in [
+            "probe = \"timer\"\ncpus = [1]\nload = \"stress on housekeeping\"",
+            "probe = \"noise\"\ncpus = [1]\nload = \"own\"",
+            "probe = \"tick\"\ncpu = 1\nload = \"stress on 0\"",
+            "probe = \"timer\"\nload = \"own on 0\"",
+        ] {
+            assert!(planned(step).is_ok(), "{step}");
+        }
+        for step in [
+            "probe = \"timer\"\nload = \"stress on housekeeping\"",
+            "probe = \"tick\"\ncpu = 1\nload = \"stress on housekeeping\"",
+            "probe = \"switch\"\nload = \"own\"",
+        ] {
+            let error = planned(step).unwrap_err().to_string();
+            let expected = "expected them in `cpus`, found none: name the load's CPUs (\"";
+            assert!(error.contains(expected), "{step}: {error}");
+        }
     }
 }

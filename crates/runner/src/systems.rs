@@ -14,7 +14,7 @@ use punctual_bench::system::SystemUnderTest;
 use punctual_bench::virtual_bench::{Machine, Start, TURN, VirtualBench, VirtualSystem, cmdline};
 use punctual_kernels::busybox;
 use punctual_kernels::disk::{self, DiskModule};
-use punctual_kernels::initramfs::{self, Initramfs, Program};
+use punctual_kernels::initramfs::{self, Initramfs, InitramfsError, Program};
 use punctual_kernels::kmod;
 use punctual_kernels::network;
 use punctual_kernels::tree;
@@ -27,7 +27,9 @@ use punctual_model::{Architecture, Nanos};
 
 use crate::companion::CALLS;
 use crate::memory::{self, BESIDE_GUEST_MIB};
-use crate::{Companion, Error, did_you_mean, preemption};
+use crate::{Companion, Error, did_you_mean};
+
+pub use crate::preemption::not_offered;
 
 /// The kernel from whose source guests compile a piece.
 const COMPILED: &str = "debian-6.12";
@@ -176,10 +178,7 @@ impl Builder<'_> {
                 guests.insert(id, self.guest(id, progress)?);
             }
             let guest = &guests[id];
-            if let Some(mistake) = preemption::not_offered(&guest.kernel, &subject.boot)? {
-                let name = &subject.name;
-                return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
-            }
+            check_offered(&guest.kernel, subject)?;
             systems.push(self.system(guest, subject)?);
         }
         Ok(systems)
@@ -345,10 +344,7 @@ impl Builder<'_> {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Machine, Error> {
         let guest = self.guest(&subject.kernel, progress)?;
-        if let Some(mistake) = preemption::not_offered(&guest.kernel, &subject.boot)? {
-            let name = &subject.name;
-            return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
-        }
+        check_offered(&guest.kernel, subject)?;
         Ok(self.machine_of(&guest, subject))
     }
 
@@ -381,6 +377,17 @@ impl Builder<'_> {
     }
 }
 
+/// Checks that a kernel offers the preemption model that a subject's boot arguments ask for.
+fn check_offered(kernel: &Kernel, subject: &SubjectSpec) -> Result<(), Error> {
+    match not_offered(kernel, &subject.boot)? {
+        None => Ok(()),
+        Some(mistake) => {
+            let name = &subject.name;
+            Err(Error::NotOffered(format!("subject \"{name}\": {mistake}")))
+        }
+    }
+}
+
 /// The error for an unknown kernel, with the name that was probably meant.
 fn with_likely_name(error: KernelError) -> Error {
     let KernelError::Unknown { id, known } = error else {
@@ -399,16 +406,32 @@ struct Guest {
     absent: BTreeMap<String, String>,
 }
 
-/// The system for this machine, as it is, for a suite.
-pub fn host(suite: &Suite, cache: PathBuf, silence: Duration) -> PreparedSystem {
-    PreparedSystem {
+/// The system for this machine, as it is, for a suite; an error if the program that measures is
+/// missing.
+pub fn host(suite: &Suite, cache: PathBuf, silence: Duration) -> Result<PreparedSystem, Error> {
+    let architecture = Architecture::Amd64;
+    let target = Companion::that_measures(suite, architecture.into()).find();
+    if !target.exists() {
+        let path = target;
+        return Err(InitramfsError::NoTarget { path, architecture }.into());
+    }
+    Ok(PreparedSystem {
         system: Box::new(HostSystem {
-            target: Companion::that_measures(suite, Architecture::Amd64.into()).find(),
+            target,
             cache,
             silence,
         }),
-        absent: BTreeMap::new(),
-    }
+        absent: not_loaded(suite, Path::new("/sys/module")),
+    })
+}
+
+/// The modules of a suite that are not loaded on this machine, with what to do about it. `loaded`
+/// is the kernel's directory of loaded modules.
+fn not_loaded(suite: &Suite, loaded: &Path) -> BTreeMap<String, String> {
+    let why = "install punctual-dkms, or build it as kmod/README.md says, then load it (modprobe)";
+    let names = suite.modules.iter();
+    let absent = names.filter(|name| !loaded.join(name).exists());
+    absent.map(|name| (name.clone(), why.to_owned())).collect()
 }
 
 /// Checks that the modules that a suite asks for are Punctual's own.
@@ -617,9 +640,10 @@ pub fn calls(architecture: Architecture) -> Result<PathBuf, String> {
         return Ok(path);
     }
     Err(format!(
-        "expected {}, found no such file: build it with `{}`",
+        "expected {}, found no such file: build it with `{}`, or name it by {}",
         path.display(),
-        initramfs::build_command(architecture)
+        initramfs::build_command(architecture),
+        Companion::Calls(architecture).variable()
     ))
 }
 
@@ -677,4 +701,55 @@ fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<Path
     files.sort();
     files.dedup();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_a_kernel_does_not_offer_is_an_error_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = directory.path().join("config");
+        fs::write(&config, "CONFIG_PREEMPT_RT=y\n").unwrap();
+        let kernel = Kernel {
+            id: "mine".to_owned(),
+            release: "6.12.1-rt".to_owned(),
+            architecture: Architecture::Amd64,
+            image: PathBuf::new(),
+            image_sha256: String::new(),
+            boot: String::new(),
+            modules: Vec::new(),
+            origin: String::new(),
+            config: Some(config),
+            suites: Vec::new(),
+            package: None,
+            built: None,
+        };
+        let check = |boot: &str| {
+            let subject = SubjectSpec {
+                name: "s".to_owned(),
+                kernel: "mine".to_owned(),
+                boot: boot.to_owned(),
+            };
+            check_offered(&kernel, &subject)
+        };
+        assert!(check("preempt=full").is_ok());
+        let error = check("preempt=none").unwrap_err();
+        assert!(matches!(error, Error::NotOffered(_)) && error.is_request());
+        let told = "subject \"s\": expected preempt=full, as mine offers, found preempt=none";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn a_module_that_this_machine_lacks_is_named_with_the_package_that_has_it() {
+        let text = "name = \"s\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\"]\n\
+                    [[step]]\nprobe = \"irq\"\n";
+        let suite = Suite::parse(text).unwrap();
+        let loaded = tempfile::tempdir().unwrap();
+        fs::create_dir(loaded.path().join("backfire")).unwrap();
+        let absent = not_loaded(&suite, loaded.path());
+        assert_eq!(absent.keys().collect::<Vec<_>>(), ["pulse"]);
+        assert!(absent["pulse"].starts_with("install punctual-dkms, "));
+    }
 }

@@ -31,7 +31,8 @@ use crate::budget::Hold;
 use crate::headers;
 use crate::routes::{self, Answer, Content, Writer};
 
-/// The longest head of a request, in bytes.
+/// The length of a request's head up to which it is taken, in bytes. Hyper reads into a buffer that
+/// grows up to twice as long, and takes what is whole in it.
 const LONGEST: usize = 32 << 10;
 
 /// The interval at which `cancel` is checked.

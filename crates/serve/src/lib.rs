@@ -122,19 +122,22 @@ struct Site {
 /// Connections to one store.
 struct Stores {
     place: Place,
+    /// Those that others can use the store beside.
     idle: Mutex<Vec<Store>>,
 }
 
 impl Stores {
     fn open(place: Place) -> Result<Self, StoreError> {
         let first = Store::open_to_read(&place)?;
-        Ok(Self {
+        let stores = Self {
             place,
-            idle: Mutex::new(vec![first]),
-        })
+            idle: Mutex::default(),
+        };
+        stores.give_back(first);
+        Ok(stores)
     }
 
-    /// Returns a connection to the current store, and whether that is another store than before.
+    /// Returns a connection to the current store, and whether that may be another store than before.
     fn take(&self) -> Result<(Store, bool), StoreError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let had = idle.len();
@@ -143,14 +146,17 @@ impl Stores {
         let store = idle.pop();
         drop(idle);
         let store = store.map_or_else(|| Store::open_to_read(&self.place), Ok)?;
+        let is_other = is_other || !store.is_shared();
         Ok((store, is_other))
     }
 
+    /// Keeps a connection for later, unless it would keep others out, or see nothing of what they
+    /// write.
     fn give_back(&self, store: Store) {
-        self.idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(store);
+        if store.is_shared() {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push(store);
+        }
     }
 }
 

@@ -176,7 +176,9 @@ fn row(run: &Summary, longest: Option<&[Longest]>, is_choice: bool) -> Markup {
         td.number { (run.seed) }
         td class=[class] { (run.state.name()) }
         td { (begun.trim_end_matches('Z')) }
-        td { (run.subject.kernel) " " (run.subject.boot) }
+        td.free title=(run.subject.boot) { span.brief {
+            (run.subject.kernel) @if !run.subject.boot.is_empty() { " " (run.subject.boot) }
+        } }
         td { (run.subject.bench) }
         td { code { (digest) } }
         td { (run.host) }

@@ -5,6 +5,7 @@ use std::str::FromStr as _;
 
 use punctual_model::run::State;
 use punctual_runner::run_names::number;
+use punctual_runner::times;
 use punctual_store::Filter;
 
 /// The default length of a list of runs.
@@ -40,6 +41,12 @@ impl Query {
         self.value(name).map(str::to_owned)
     }
 
+    /// The value of a name that is a time, as the store has times.
+    fn time(&self, name: &str) -> Result<Option<String>, String> {
+        let text = self.value(name);
+        text.map(|text| times::parse(name, text)).transpose()
+    }
+
     /// The filter for the runs that are wanted.
     pub fn filter(&self) -> Result<Filter, String> {
         let state = self.value("state").map(State::from_str).transpose();
@@ -51,8 +58,8 @@ impl Query {
             host: self.owned("host"),
             probe: self.owned("probe"),
             state: state?,
-            from: self.owned("from"),
-            until: self.owned("until"),
+            from: self.time("from")?,
+            until: self.time("until")?,
         })
     }
 
@@ -63,6 +70,16 @@ impl Query {
         };
         let number = text.parse().ok().filter(|n| (1..=MOST_LISTED).contains(n));
         number.ok_or_else(|| format!("limit: expected 1 to {MOST_LISTED}, found \"{text}\""))
+    }
+
+    /// The id of the run before which a list goes on.
+    pub fn before(&self) -> Result<Option<String>, String> {
+        let Some(text) = self.value("before") else {
+            return Ok(None);
+        };
+        let wrong = || format!("before: expected r3 or 3, found \"{text}\"");
+        let number = number(text).ok_or_else(wrong)?;
+        Ok(Some(format!("r{number}")))
     }
 
     /// The ids of the named runs: `r3` or `3`, several in one value, or one in each.
@@ -128,5 +145,22 @@ mod tests {
         for wrong in ["limit=0", "limit=501", "limit=x"] {
             assert!(Query::parse(wrong).limit().is_err());
         }
+    }
+
+    #[test]
+    fn times_and_the_run_before_are_those_of_the_command_line() {
+        let filter = |text: &str| Query::parse(text).filter();
+        let found = filter("from=2026-05-01T12:00%2B02:00&until=2026-06").unwrap();
+        assert_eq!(found.from.as_deref(), Some("2026-05-01T10:00:00Z"));
+        assert_eq!(found.until.as_deref(), Some("2026-06"));
+        let wrong = "until: expected a time such as 2026-05-01 or 2026-05-01T12:00 (UTC), found \
+                     \"soon\"";
+        assert_eq!(filter("until=soon"), Err(wrong.to_owned()));
+        assert!(filter("from=2026-13-45").is_err());
+        let before = |text: &str| Query::parse(text).before();
+        assert_eq!(before("before=12"), Ok(Some("r12".to_owned())));
+        assert_eq!(before("before="), Ok(None));
+        let wrong = "before: expected r3 or 3, found \"zzz\"";
+        assert_eq!(before("before=zzz"), Err(wrong.to_owned()));
     }
 }

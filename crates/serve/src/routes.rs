@@ -176,7 +176,8 @@ pub fn failed(request: &Request, error: &StoreError) -> Answer {
         | StoreError::Unreachable { .. }
         | StoreError::Busy { .. }
         | StoreError::NoStore(_)
-        | StoreError::Replaced { .. } => 503,
+        | StoreError::Replaced { .. }
+        | StoreError::Written { .. } => 503,
         _ => 500,
     };
     failure(request, status, &error.to_string())
@@ -312,8 +313,8 @@ impl Routes<'_> {
     /// The wanted runs, and the id of the last one if there are more.
     fn wanted(&self) -> Result<(Vec<Summary>, Option<String>), Failure> {
         let (filter, limit) = (self.query.filter()?, self.query.limit()?);
-        let before = self.query.value("before");
-        let mut runs = self.store.page(&filter, before, limit + 1)?;
+        let before = self.query.before()?;
+        let mut runs = self.store.page(&filter, before.as_deref(), limit + 1)?;
         let has_more = runs.len() > limit;
         runs.truncate(limit);
         let last = runs.last().map(|run| run.id.clone());

@@ -186,6 +186,9 @@ fn the_list_has_each_runs_latest_sample_and_a_filter_that_is_folded_until_it_is_
             assert!(page.contains(part), "{page}");
         }
         assert!(page.contains("<details><summary>Filter "), "{page}");
+        // A command line may be long.
+        let kernel = "<span class=\"brief\">6.12-rt</span>";
+        assert!(page.contains(kernel), "{page}");
         let (_, page) = get(address, "/?suite=demo");
         assert!(page.contains("<details open><summary>Filter <span>suite demo<"));
     });
@@ -322,4 +325,24 @@ fn a_store_that_was_replaced_is_the_new_one_and_a_deleted_one_is_none() {
         let (status, body) = get(address, "/");
         assert_eq!(status, 503, "{body}");
     });
+}
+
+#[test]
+fn a_store_that_others_cannot_use_meanwhile_is_not_kept_open() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("runs.db");
+    fill(&path, &[100]);
+    let idle = |stores: &Stores| stores.idle.lock().unwrap().len();
+    let place = Place::File(path.clone());
+    let stores = Stores::open(place.clone()).unwrap();
+    assert_eq!(idle(&stores), 1);
+    drop(stores);
+    // Nothing can be made where this directory is, as on a full disk or in somebody else's place.
+    std::fs::create_dir(directory.path().join("runs.db-wal")).unwrap();
+    let stores = Stores::open(place).unwrap();
+    assert_eq!(idle(&stores), 0);
+    let (store, is_other) = stores.take().unwrap();
+    assert!(is_other && !store.is_shared());
+    stores.give_back(store);
+    assert_eq!(idle(&stores), 0);
 }

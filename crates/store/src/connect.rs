@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opens the file, and turns it into a store if it is new.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -20,10 +23,16 @@ pub enum Sharing {
     /// This process keeps the others out and needs no second file. It is the only way to read if
     /// the disk is full.
     Alone,
+    /// This process locks nothing and writes nothing: it may read the file, but not make the second
+    /// one. Nothing keeps writers out.
+    Unlocked,
 }
 
 /// Connects to the store in `path`, which is made if it is missing.
 pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
+    if sharing == Sharing::Unlocked {
+        return connect_unlocked(path);
+    }
     // Without the default's URI flag: a file may be called "file:x".
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -46,6 +55,47 @@ pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
         create(&mut connection, path)?;
     }
     Ok(connection)
+}
+
+/// Connects to a store that cannot be written to.
+fn connect_unlocked(path: &Path) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(immutable(path), flags)?;
+    let found = examine(&*connection.transaction()?, path)?;
+    match found {
+        Found::Present => Ok(connection),
+        Found::New => Err(StoreError::NoStore(path.to_owned().into()).into()),
+    }
+}
+
+/// The address by which `SQLite` reads a file and nothing beside it.
+fn immutable(path: &Path) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri + "?immutable=1"
+}
+
+/// Returns true if all that was stored is in the file itself, not in a journal beside it.
+pub fn is_whole(path: &Path) -> bool {
+    let journals = ["-wal", "-journal"].map(|end| beside(path, end));
+    path.is_file() && !journals.iter().any(|journal| journal.is_file())
+}
+
+/// The file that `SQLite` keeps beside a store, by the end of its name.
+pub fn beside(path: &Path, end: &str) -> PathBuf {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut name = OsString::from(path);
+    name.push(end);
+    name.into()
 }
 
 /// The content of a file.

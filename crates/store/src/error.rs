@@ -2,7 +2,8 @@
 //! The errors of a store.
 
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use punctual_model::run::State;
 use rusqlite::ErrorCode;
@@ -10,6 +11,7 @@ use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRI
 use rusqlite::types::FromSqlError;
 use thiserror::Error;
 
+use crate::connect::beside;
 use crate::place::Place;
 use crate::postgresql;
 
@@ -92,6 +94,29 @@ pub enum StoreError {
         /// The error that `SQLite` got from the system.
         source: rusqlite::Error,
     },
+    /// This user may not write to the file, or not to its directory.
+    #[error(
+        "expected permission to write to {} and to its directory, found none{}: ask its owner for \
+         it; without it the store can be read after its owner has opened and closed it, as \
+         `punctual runs` does", path.display(), of_others(foreign)
+    )]
+    NotWritable {
+        /// The file.
+        path: PathBuf,
+        /// The files beside it that belong to another user than the file.
+        foreign: Vec<PathBuf>,
+        /// The error of `SQLite`.
+        source: rusqlite::Error,
+    },
+    /// A file that was read without locks was written to meanwhile.
+    #[error(
+        "expected nobody to write to {} while it was read without permission to lock it, found \
+         that somebody did: read it again", path.display()
+    )]
+    Written {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file of this name has been replaced or deleted.
     #[error(
         "the store {} was deleted or replaced while it was open: what was written since then is lost; move it only while nothing measures and nothing is served",
@@ -112,7 +137,7 @@ pub enum StoreError {
         /// The time waited, in seconds.
         waited_s: u64,
     },
-    /// Any other error of `SQLite`, such as a missing permission.
+    /// Any other error of `SQLite`.
     #[error("cannot use the store {}", path.display())]
     Sqlite {
         /// The file.
@@ -272,6 +297,15 @@ fn hint(close: &[String]) -> String {
     }
 }
 
+fn of_others(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().map(|one| one.display().to_string()).collect();
+    match &names[..] {
+        [] => String::new(),
+        [one] => format!(" ({one} belongs to another user)"),
+        all => format!(" ({} belong to another user)", all.join(" and ")),
+    }
+}
+
 fn on(host: Option<&str>) -> String {
     host.map_or_else(String::new, |host| format!(" on {host}"))
 }
@@ -345,6 +379,17 @@ impl StoreError {
                 | Self::NoServers
         )
     }
+
+    /// Returns true if the file, or one beside it, cannot be opened as it was tried.
+    pub(crate) fn is_of_permission(&self) -> bool {
+        match self {
+            Self::NotWritable { .. } => true,
+            Self::Sqlite { source, .. } => {
+                source.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+            }
+            _ => false,
+        }
+    }
 }
 
 fn of_sqlite(source: rusqlite::Error, place: &Place) -> StoreError {
@@ -360,8 +405,28 @@ fn of_sqlite(source: rusqlite::Error, place: &Place) -> StoreError {
             path,
             waited_s: PATIENCE_S,
         },
+        Some(ErrorCode::ReadOnly) => not_writable(path, source),
+        // It could be opened but for what is there besides.
+        Some(ErrorCode::CannotOpen) if !others(&path).is_empty() => not_writable(path, source),
         _ => StoreError::Sqlite { path, source },
     }
+}
+
+fn not_writable(path: PathBuf, source: rusqlite::Error) -> StoreError {
+    let owner = |path: &Path| path.metadata().ok().map(|file| file.uid());
+    let mut foreign = others(&path);
+    foreign.retain(|one| owner(one) != owner(&path));
+    StoreError::NotWritable {
+        path,
+        foreign,
+        source,
+    }
+}
+
+/// The files that `SQLite` has beside a store while it is open, or after its process was killed.
+fn others(path: &Path) -> Vec<PathBuf> {
+    let others = ["-wal", "-shm"].map(|end| beside(path, end));
+    others.into_iter().filter(|one| one.is_file()).collect()
 }
 
 /// Returns true if a write failed because a file could not grow. `SQLite` says "disk full" for
@@ -375,4 +440,37 @@ fn failed_to_grow(error: &rusqlite::Error) -> bool {
     error
         .sqlite_error()
         .is_some_and(|error| grow.contains(&error.extended_code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_another_user_are_named() {
+        let text = |foreign: &str| {
+            let error = StoreError::NotWritable {
+                path: "runs.db".into(),
+                foreign: foreign.split_whitespace().map(PathBuf::from).collect(),
+                source: rusqlite::Error::InvalidQuery,
+            };
+            error.to_string()
+        };
+        let expected = "expected permission to write to runs.db and to its directory, found none";
+        for (foreign, found) in [
+            ("", ": ask its owner"),
+            (
+                "runs.db-shm",
+                " (runs.db-shm belongs to another user): ask its owner",
+            ),
+            (
+                "runs.db-wal runs.db-shm",
+                " (runs.db-wal and runs.db-shm belong to another user): ask its owner",
+            ),
+        ] {
+            let text = text(foreign);
+            let rest = text.strip_prefix(expected);
+            assert!(rest.is_some_and(|rest| rest.starts_with(found)), "{text}");
+        }
+    }
 }

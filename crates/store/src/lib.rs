@@ -56,7 +56,7 @@ use punctual_model::{Nanos, Recording, RecordingKey, Run, Subject};
 use rusqlite::{Connection, TransactionBehavior, named_params};
 
 pub use crate::campaigns::{Campaign, CampaignSummary, PlannedRun, RunAt};
-use crate::connect::{Sharing, connect};
+use crate::connect::{Sharing, connect, is_whole};
 use crate::database::{Kind, Row, Transaction};
 use crate::error::Fault;
 pub use crate::error::StoreError;
@@ -74,6 +74,9 @@ pub struct Store {
     database: Database,
     /// The device and inode of the file at the time it was opened.
     file: Option<(u64, u64)>,
+    sharing: Sharing,
+    /// What showed that the file was written to, when it was opened.
+    written: Option<Written>,
     /// When dropped, ends the thread that reports that this process is alive.
     alive: OnceLock<Sender<()>>,
 }
@@ -190,18 +193,27 @@ pub struct End<'a> {
 }
 
 impl Store {
-    /// Opens the store in a file; makes the file and its directories if they are missing.
+    /// Opens the store in a file; makes the file and its directories if they are missing. One that
+    /// can only be read is opened for reading, whatever is asked of it later.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_parent(path)?;
-        let connect =
-            |sharing| connect(path, sharing).map_err(|fault| fault.at(&path.to_owned().into()));
+        let written = written(path);
+        let connect = |sharing| match connect(path, sharing) {
+            Ok(connection) => Ok((connection, sharing)),
+            Err(fault) => Err(fault.at(&path.to_owned().into())),
+        };
         let opened = connect(Sharing::Shared).or_else(|error| match error {
             StoreError::Full { .. } => connect(Sharing::Alone).map_err(|_| error),
+            error if error.is_of_permission() && is_whole(path) => {
+                connect(Sharing::Unlocked).map_err(|_| error)
+            }
             error => Err(error),
         });
-        let connection = opened?;
+        let (connection, sharing) = opened?;
         Ok(Self {
             file: identity(path),
+            sharing,
+            written,
             place: path.to_owned().into(),
             database: Database::File(Mutex::new(connection)),
             alive: OnceLock::new(),
@@ -240,6 +252,8 @@ impl Store {
         server.map(|server| Self {
             place: address.clone().into(),
             file: None,
+            sharing: Sharing::Shared,
+            written: None,
             database: Database::Server(Arc::new(server)),
             alive: OnceLock::new(),
         })
@@ -248,6 +262,26 @@ impl Store {
     /// The place of the store.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Returns true if others can use the store while this one is open, and this one sees what they
+    /// write. Where the disk is full, or the store cannot be written to, it is not so: such a store
+    /// is closed as soon as possible.
+    pub fn is_shared(&self) -> bool {
+        self.sharing == Sharing::Shared
+    }
+
+    /// Returns an error if the file was written to since it was opened, and nothing kept the writer
+    /// out: what was read may be half of one moment and half of another.
+    fn check_unwritten(&self) -> Result<(), StoreError> {
+        match &self.place {
+            Place::File(path)
+                if self.sharing == Sharing::Unlocked && written(path) != self.written =>
+            {
+                Err(StoreError::Written { path: path.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns an error if the opened file no longer has its name: it was deleted, or another one
@@ -471,8 +505,7 @@ impl Store {
             let number = rows::find(transaction, id)?;
             transaction.hold_baselines()?;
             transaction.hold_run(number)?;
-            let (state, owner) = rows::select_owner(transaction, number)?;
-            if state == State::Running {
+            if let Some(owner) = rows::select_writer(transaction, number)? {
                 let (id, pid) = (rows::id_of(number), owner.pid);
                 let host = (!owner.is_here()).then_some(owner.host);
                 return Err(StoreError::Alive { id, pid, host }.into());
@@ -610,7 +643,10 @@ impl Store {
             transaction.commit()?;
             Ok(value)
         };
-        let value = attempt().map_err(|fault: Fault| fault.at(&self.place))?;
+        let value = attempt().map_err(|fault: Fault| fault.at(&self.place));
+        // What is torn may look damaged.
+        self.check_unwritten()?;
+        let value = value?;
         if kind == Kind::Write {
             self.check_in_place()?;
         }
@@ -679,6 +715,16 @@ fn is_orphan(state: State, finished: Option<&str>) -> bool {
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let file = std::fs::metadata(path).ok()?;
     Some((file.dev(), file.ino()))
+}
+
+/// The size of a file in bytes, and the time at which it was written to: seconds since 1970, and
+/// nanoseconds.
+type Written = (u64, i64, i64);
+
+/// What shows that a file was written to; `None` if it does not exist.
+fn written(path: &Path) -> Option<Written> {
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.len(), file.mtime(), file.mtime_nsec()))
 }
 
 fn make_parent(path: &Path) -> Result<(), StoreError> {

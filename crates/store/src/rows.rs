@@ -318,6 +318,20 @@ pub fn select_owner(transaction: &Transaction, number: i64) -> Result<(State, Ow
     Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
 }
 
+/// The living process that writes a run, or, if the run's state cannot be read, that may do so.
+pub fn select_writer(transaction: &Transaction, number: i64) -> Result<Option<Owner>, Fault> {
+    let writer = |row: &Row| {
+        let (owner, is_alive) = owner(row)?;
+        let state = row.get::<String>("state").ok();
+        let state = state.and_then(|state| State::from_str(&state).ok());
+        let may_write = state.is_none_or(|state| state == State::Running);
+        Ok((is_alive && may_write).then_some(owner))
+    };
+    let of_run = named_params! { ":run": number };
+    let found = transaction.first(sql::SELECT_OWNER, of_run, writer)?;
+    Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+}
+
 /// A whole run; returns an error if any part of it differs from what was stored.
 pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
     let mut run = select_head(transaction, number)?;

@@ -18,7 +18,7 @@ pub const QUERY: Target = Target {
     },
     run: |bytes| {
         let query = Query::parse(&text(bytes));
-        let is_read = query.filter().is_ok() && query.limit().is_ok();
+        let is_read = query.filter().is_ok() && query.limit().is_ok() && query.before().is_ok();
         let again = Query::parse(&query.with("one", "more"));
         assert_eq!(again.value("one"), Some("more"));
         let [again, plain] = [again, query.clone()].map(|one| Query::parse(&one.without("one")));

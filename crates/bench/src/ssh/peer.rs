@@ -21,7 +21,7 @@ use punctual_model::MachineRecord;
 
 use super::client::{Client, End};
 use super::route::{Fault, VARIABLE, named};
-use super::{Board, Destination, Error, Route, shell};
+use super::{Board, Destination, Error, Route, about_port, shell};
 use crate::error::RunError;
 use crate::processor::Processor;
 use crate::system::{Afterwards, Listener, RunEnding, SystemUnderTest};
@@ -87,7 +87,7 @@ impl FromStr for Peer {
         };
         let destination: Result<Destination, String> = host.parse();
         Ok(Self {
-            destination: destination.map_err(|_| expected())?,
+            destination: destination.map_err(|_| expected() + &about_port(host))?,
             address,
         })
     }

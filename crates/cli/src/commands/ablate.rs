@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual ablate`: the benefit and the cost of options.
 
+use std::sync::atomic::Ordering;
+
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::Rule;
@@ -97,7 +99,7 @@ struct Experiment {
 /// The outcome for one side: its runs, or the reason why there are none.
 enum Measured {
     Runs(Vec<Run>),
-    Gap(String),
+    Gap(anyhow::Error),
     Interrupted,
 }
 
@@ -129,10 +131,11 @@ impl Ablate {
             return Ok(ExitStatus::Incomplete);
         };
         let (ablation, runs) = self.ablate(&experiment, sides)?;
+        let is_interrupted = interrupt::flag()?.load(Ordering::SeqCst);
         self.show(&ablation, &runs)?;
         let mut trials = ablation.trials.iter();
         let is_whole = ablation.unmeasured.is_empty() && trials.all(|trial| trial.gap.is_none());
-        Ok(if is_whole && !ablation.is_interrupted {
+        Ok(if is_whole && !ablation.is_interrupted && !is_interrupted {
             ExitStatus::Done
         } else {
             ExitStatus::Incomplete
@@ -218,7 +221,7 @@ impl Ablate {
         let (plans, base) = self.base(experiment)?;
         let base = match base {
             Measured::Runs(runs) => runs,
-            Measured::Gap(why) => anyhow::bail!("the base cannot be measured: {why}"),
+            Measured::Gap(why) => return Err(why.context("the base cannot be measured")),
             Measured::Interrupted => {
                 ablation.is_interrupted = true;
                 return Ok((ablation, Vec::new()));
@@ -276,9 +279,11 @@ impl Ablate {
                 continue;
             };
             let pair = [first, second];
-            // Two that take away the same cannot be tried together, nor two kernels.
-            let is_one_kernel = first.kernel.is_none() || second.kernel.is_none();
-            let (Ok(mut side), true) = (of_options(&experiment.base, &pair), is_one_kernel) else {
+            // Two that take away the same cannot be tried together, nor two kernels, nor two values
+            // of one option.
+            let is_one = first.kernel.is_none() || second.kernel.is_none();
+            let is_one = is_one && !contradict(&first.set, &second.set);
+            let (Ok(mut side), true) = (of_options(&experiment.base, &pair), is_one) else {
                 continue;
             };
             match built(&mut side, &pair) {
@@ -318,7 +323,7 @@ impl Ablate {
             Measured::Interrupted => None,
             Measured::Gap(why) => {
                 let mut trial = trial(names, side, &[], base, &experiment.rule);
-                trial.gap = Some(why);
+                trial.gap = Some(format!("{why:#}"));
                 Some(trial)
             }
             Measured::Runs(own) => {
@@ -349,7 +354,11 @@ impl Ablate {
             plans
         };
         let prepared = match self.measure.prepare(&experiment.what, &experiment.suite) {
-            Err(why) if is_of_kernel(&why) => return Ok(Measured::Gap(format!("{why:#}"))),
+            // Whatever Ctrl-C has ended says nothing of the kernel.
+            Err(_) if interrupt::flag()?.load(Ordering::SeqCst) => {
+                return Ok(Measured::Interrupted);
+            }
+            Err(why) if is_of_kernel(&why) => return Ok(Measured::Gap(why)),
             prepared => prepared?,
         };
         let mut results = prepared.measure(plans)?;
@@ -372,10 +381,11 @@ impl Ablate {
             let Some(asked) = trial.asked(&own, base) else {
                 continue;
             };
-            let Some(why) = replay.why(0, &asked, runs, cancel) else {
+            if let Some(why) = replay.why(0, &asked, runs, cancel) {
+                trial.why = Some((asked, why));
+            } else if cancel.load(Ordering::SeqCst) {
                 break;
-            };
-            trial.why = Some((asked, why));
+            }
         }
         Ok(())
     }
@@ -401,6 +411,14 @@ fn of_options(base: &Side, options: &[&OptionSpec]) -> Result<Side> {
             .extend((!setup.is_empty()).then(|| setup.to_owned()));
     }
     Ok(side)
+}
+
+/// Returns true if these set an option of the configuration to two values.
+fn contradict(first: &[Setting], second: &[Setting]) -> bool {
+    let differs =
+        |one: &Setting, other: &Setting| one.name == other.name && one.value != other.value;
+    let mut first = first.iter();
+    first.any(|one| second.iter().any(|other| differs(one, other)))
 }
 
 /// Builds the kernel of a side whose options set the configuration; `false` if Ctrl-C has ended
@@ -442,4 +460,20 @@ fn advice(option: &OptionSpec, options: &Options) -> Option<Advice> {
         probe: advice.probe,
         load,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_values_of_one_option_contradict_each_other() {
+        let of = |words: &[&str]| -> Vec<Setting> {
+            words.iter().map(|word| word.parse().unwrap()).collect()
+        };
+        let second = of(&["HZ=250", "PREEMPT=y"]);
+        assert!(contradict(&of(&["A=y", "HZ=1000"]), &second));
+        assert!(!contradict(&of(&["A=y", "HZ=250"]), &second));
+        assert!(!contradict(&[], &second));
+    }
 }

@@ -32,9 +32,9 @@ Examples:
   punctual arrivals r4 --aim 3 --json > arrivals.json
   punctual arrivals r4 --again
 
-What was told is kept beside its run, and read when it is asked for again.
+Punctual keeps the result beside the run, and shows it when you ask again.
 
-Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 reported; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// Tell how late a thread would run at each moment of a run, and prove the worst
 #[derive(Debug, Args)]

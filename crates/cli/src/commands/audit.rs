@@ -22,9 +22,9 @@ Examples:
   punctual audit r1 r6              # not isolated, and isolated
   punctual audit r6 --load idle --json
 
-docs/method/isolation.md has what came of it.
+docs/method/isolation.md has such a list, and what to do about it.
 
-Exit status: 0 all senders are told; 3 one is not, or Ctrl-C has ended it; 1 an
+Exit status: 0 all senders are known; 3 one is not, or Ctrl-C has ended it; 1 an
 error; 2 a wrong request.";
 
 /// List what interrupted threads that should run undisturbed (probes noise and
@@ -112,13 +112,21 @@ impl Audit {
 
 /// Checks that a run has a chosen recording of interruptions.
 fn check(run: &Run, wanted: &Wanted) -> Result<()> {
-    if wanted.gap_recordings(run).is_empty() {
-        let id = &run.id;
-        let expected = format!(
-            "expected a run with a recording of interruptions (probe noise or tick) that is \
-             meant, found none in {id}: `punctual show {id}` lists what it has"
-        );
-        return Err(UsageError(expected).into());
+    if !wanted.gap_recordings(run).is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let id = &run.id;
+    let has_others = !Wanted::default().gap_recordings(run).is_empty();
+    let expected = if has_others {
+        format!(
+            "expected a measurement by the probe noise or tick that the options name, found none \
+             in {id}: `punctual show {id}` lists what it has"
+        )
+    } else {
+        format!(
+            "audit needs a run with the probe noise or tick, found none in {id}: `punctual run \
+             isolation --seeds 1` makes such runs"
+        )
+    };
+    Err(UsageError(expected).into())
 }

@@ -12,7 +12,7 @@ use punctual_report::lists::Rows;
 use punctual_runner::is_export;
 use punctual_store::{Store, StoreError};
 
-use super::run_names::refuse;
+use super::run_names::{refuse, refuse_twice};
 use super::{StoreArgs, ids, import, is_run, load};
 use crate::output::say;
 use crate::{ExitStatus, UsageError, output};
@@ -81,6 +81,7 @@ impl Baseline {
             return Err(UsageError(expected).into());
         }
         let (store, ids) = self.store.ids(names)?;
+        refuse_twice(&store, names)?;
         let runs = sound(runs(&store, &ids)?)?;
         measured(&runs)?;
         store.set_baseline(name, &ids)?;

@@ -2,6 +2,7 @@
 //! `punctual bisect`: finds the release at which fit became unfit.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use clap::{Args, value_parser};
@@ -39,14 +40,14 @@ Examples:
 First it is confirmed that the good one is fit and the bad one is unfit; then
 the middle one of those between is judged, and so on. Each kernel gets as many
 seeds as its verdict needs. One that cannot be had, does not boot, or stays
-undecided is skipped, and said. What the store holds is not measured again: the
+undecided is skipped and named. What the store holds is not measured again: the
 same command goes on where Ctrl-C has ended it.
 
 A commit of a source tree is found by `git bisect run` with `punctual judge
 --git-bisect`: docs/method/bisection.md has the script.
 
 Exit status: 0 found; 3 one of several, as some were skipped, or interrupted; 2
-the good one is unfit, or the bad one fit; 5 that cannot be told; 1 an error.";
+the good one is unfit, or the bad one fit; 5 that is undecided; 1 an error.";
 
 /// Find the release that broke a limit, by judging as few as can be
 #[derive(Debug, Args)]
@@ -137,15 +138,9 @@ impl Bisect {
         };
         self.bisect(&mut bisect, &terms)?;
         self.explain(&mut bisect)?;
+        let is_interrupted = interrupt::flag()?.load(Ordering::SeqCst);
         self.show(&bisect)?;
-        Ok(match bisect.found {
-            Some(Found::Between { .. }) if bisect.suspects().len() == 1 => ExitStatus::Done,
-            Some(Found::Between { .. }) | None => ExitStatus::Incomplete,
-            Some(Found::GoodIsNot(Known::Skipped) | Found::BadIsNot(Known::Skipped)) => {
-                ExitStatus::Undecided
-            }
-            Some(Found::GoodIsNot(_) | Found::BadIsNot(_)) => ExitStatus::Usage,
-        })
+        Ok(status(&bisect, is_interrupted))
     }
 
     /// The kernels from the good one to the bad one, and whether this reverses their original
@@ -189,6 +184,8 @@ impl Bisect {
 
     /// Judges kernel after kernel, until the change is found or Ctrl-C ends the search.
     fn bisect(&mut self, bisect: &mut Bisected, terms: &Terms) -> Result<()> {
+        // From now on Ctrl-C ends a download, and what is known is shown.
+        interrupt::flag()?;
         let mut bisection = Bisection::new(bisect.candidates.len());
         let most = Bisection::steps_most(bisect.candidates.len());
         let names = bisect.names();
@@ -229,11 +226,17 @@ impl Bisect {
 
     /// Judges one kernel at a share of each limit's level; `None` if Ctrl-C has ended it.
     fn step(&mut self, at: usize, id: &str, terms: &Terms, share: f64) -> Result<Option<Step>> {
+        // Whatever Ctrl-C has ended says nothing of the kernel.
+        let is_interrupted = || interrupt::flag().map(|flag| flag.load(Ordering::SeqCst));
         if let Err(why) = catalog()?.ensure(id, &mut |message| self.say(message)) {
+            if is_interrupted()? {
+                return Ok(None);
+            }
             return Ok(Some(Step::skipped(at, format!("it cannot be had: {why}"))));
         }
         self.measure.take(vec![id.to_owned()]);
         let prepared = match self.measure.prepare(&terms.what, &terms.suite) {
+            Err(_) if is_interrupted()? => return Ok(None),
             Err(why) if is_of_kernel(&why) => {
                 return Ok(Some(Step::skipped(at, format!("{why:#}"))));
             }
@@ -273,6 +276,19 @@ impl Bisect {
     }
 }
 
+/// The exit status for what was found.
+fn status(bisect: &Bisected, is_interrupted: bool) -> ExitStatus {
+    match bisect.found {
+        _ if is_interrupted => ExitStatus::Incomplete,
+        Some(Found::Between { .. }) if bisect.suspects().len() == 1 => ExitStatus::Done,
+        Some(Found::Between { .. }) | None => ExitStatus::Incomplete,
+        Some(Found::GoodIsNot(Known::Skipped) | Found::BadIsNot(Known::Skipped)) => {
+            ExitStatus::Undecided
+        }
+        Some(Found::GoodIsNot(_) | Found::BadIsNot(_)) => ExitStatus::Usage,
+    }
+}
+
 /// Kernels that are present or may be fetched; none may be named twice.
 fn known(kernels: &[String]) -> Result<Vec<String>> {
     for (number, id) in kernels.iter().enumerate() {
@@ -300,5 +316,29 @@ fn only(ids: &[&str], word: &str, option: &str) -> Result<usize> {
             ))
             .into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ctrl_c_has_ended_is_not_done() {
+        let mut bisect = Bisected {
+            suite: "s".to_owned(),
+            limits: Vec::new(),
+            candidates: ["a", "b"].map(str::to_owned).into(),
+            is_backwards: false,
+            steps: Vec::new(),
+            found: Some(Found::Between { fit: 0, unfit: 1 }),
+            why: None,
+        };
+        assert_eq!(status(&bisect, false), ExitStatus::Done);
+        assert_eq!(status(&bisect, true), ExitStatus::Incomplete);
+        bisect.found = Some(Found::GoodIsNot(Known::Skipped));
+        assert_eq!(status(&bisect, false), ExitStatus::Undecided);
+        bisect.found = None;
+        assert_eq!(status(&bisect, false), ExitStatus::Incomplete);
     }
 }

@@ -25,7 +25,7 @@ Examples:
 
 docs/method/bound.md says what is bounded, and by what.
 
-Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 reported; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// Bound the scheduling latency of runs on PREEMPT_RT: Punctual
 /// repeats them and watches each instruction

@@ -19,6 +19,7 @@ use punctual_report::campaign::{
     Campaign as Report, Cluster, PlannedRun, Worst, campaign_json, campaign_page, campaign_text,
     plan_json,
 };
+use punctual_report::text::thousands;
 use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
 use punctual_runner::campaign::{self, Campaign as Matrix, Durations, Place, Ready, Setting};
 use punctual_runner::systems::{Builder, PreparedSystem};
@@ -446,8 +447,8 @@ impl Campaign {
                 rows.push(vec![
                     setting.name.clone(),
                     subject.spec.name.clone(),
-                    runs.len().to_string(),
-                    known.to_string(),
+                    thousands(runs.len() as u64),
+                    thousands(known as u64),
                     format!("{:.0} s", each.as_secs_f64()),
                 ]);
             }
@@ -463,7 +464,7 @@ impl Campaign {
         let budget = self.budget(matrix).map_or(String::new(), |budget| {
             format!(", of a budget of {}", HumanDuration(budget))
         });
-        let all = planned.len();
+        let [open, all] = [open, planned.len()].map(|count| thousands(count as u64));
         text + &format!(
             "\n{}: {open} of {all} runs are left, about {} with {side_by_side} at a time{budget}.\n",
             matrix.name,

@@ -11,6 +11,7 @@ use punctual_report::compare::{
 use punctual_runner::documents;
 
 use super::StoreArgs;
+use super::run_names::refuse_twice;
 use crate::{ExitStatus, UsageError, output};
 
 const EXAMPLES: &str = "\
@@ -50,6 +51,7 @@ impl Compare {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
+        refuse_twice(&self.store.open()?, &self.runs)?;
         if runs.len() < 2 {
             let found = self.runs.join(" ");
             return Err(UsageError(format!("expected two runs at least, found {found}")).into());

@@ -45,7 +45,7 @@ Exit status:
   1    an error
   2    there is no such run, or no trace in the file
   3    not explained, or interrupted
-  5    the trace does not tell it; the commands that do are printed";
+  5    the trace does not show it; the commands that do are printed";
 
 /// Tell why a sample was late, or where its time went: Punctual
 /// repeats the run and watches each instruction

@@ -2,8 +2,7 @@
 //! `punctual export`: runs as one file.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, IntoInnerError};
+use std::io::{BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -13,13 +12,11 @@ use punctual_model::suite::Suite;
 use punctual_model::{Plan, Run};
 use punctual_runner::loads;
 use punctual_store::{Store, StoreError};
-use rustix::fs::{FlockOperation, flock};
-use tempfile::NamedTempFile;
 
 use super::measure::what::WhatArgs;
 use super::run_names::refuse;
 use super::{StoreArgs, ids, is_run};
-use crate::output::say;
+use crate::output::{WholeFile, say};
 use crate::{ExitStatus, UsageError, output};
 
 const EXAMPLES: &str = "\
@@ -56,7 +53,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Runs the command. The file is written as a whole or not at all.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         output::check_file(Some(&self.output))?;
         let store = self.store.open()?;
@@ -104,16 +101,15 @@ impl Export {
     }
 }
 
-/// Writes runs to a file, as a whole or not at all; returns its size in bytes.
+/// Writes runs to a file, as a whole or not at all unless it is a pipe or a device; returns its size
+/// in bytes.
 pub fn write(
     path: &Path,
     runs: impl Iterator<Item = Result<Run>>,
     baselines: Vec<Baseline>,
 ) -> Result<u64> {
     let named = || format!("cannot write {}", path.display());
-    let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
-    let file = partial(directory, path).with_context(named)?;
+    let file = WholeFile::create(path).with_context(named)?;
     let mut writer =
         Writer::with_baselines(BufWriter::new(file), env!("CARGO_PKG_VERSION"), baselines)?;
     let mut suites = Suites::default();
@@ -126,42 +122,8 @@ pub fn write(
     let file = writer.finish().with_context(named)?;
     let file = file.into_inner().map_err(IntoInnerError::into_error);
     let file = file.with_context(named)?;
-    // A temporary file is for its owner's eyes only; what it becomes is not.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(mode).with_context(named)?;
-    file.as_file().sync_all().with_context(named)?;
-    let size = file.as_file().metadata().with_context(named)?.len();
-    file.persist(path).with_context(named)?;
-    Ok(size)
-}
-
-/// The end of the name of an incomplete file.
-const PARTIAL: &str = ".punctual-partial";
-
-/// A file beside `path` that becomes it. Leftovers of killed exports are removed first: a live
-/// export holds a lock on its file.
-fn partial(directory: &Path, path: &Path) -> io::Result<NamedTempFile> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let begin = format!(".{name}.");
-    for entry in fs::read_dir(directory)?.flatten() {
-        let other = entry.file_name().to_string_lossy().into_owned();
-        if other.starts_with(&begin) && other.ends_with(PARTIAL) {
-            let file = File::open(entry.path());
-            if file.is_ok_and(|file| lock(&file).is_ok()) {
-                _ = fs::remove_file(entry.path());
-            }
-        }
-    }
-    let file = tempfile::Builder::new()
-        .prefix(&begin)
-        .suffix(PARTIAL)
-        .tempfile_in(directory)?;
-    lock(file.as_file())?;
-    Ok(file)
-}
-
-fn lock(file: &File) -> io::Result<()> {
-    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
+    file.sync().with_context(named)?;
+    file.finish().with_context(named)
 }
 
 /// The suites that runs were asked for, by the words of the request.
@@ -204,39 +166,4 @@ fn is_measured(suite: &Suite, run: &Run) -> bool {
         .iter()
         .all(|(name, load)| loads.get(name) == Some(load));
     suite.name == run.suite && same_steps && same_loads
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_killed_export_left_is_removed_by_the_next_and_nothing_else_is() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("mine.punctual");
-        let names = || {
-            let entries = fs::read_dir(directory.path()).unwrap().flatten();
-            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-            let mut names: Vec<String> = names.collect();
-            names.sort();
-            names
-        };
-        // As a killed one leaves it: a file that nobody has locked.
-        let (_, left) = partial(directory.path(), &path).unwrap().keep().unwrap();
-        let left = left.file_name().unwrap().to_string_lossy().into_owned();
-        assert!(
-            left.starts_with(".mine.punctual.") && left.ends_with(PARTIAL),
-            "{left}"
-        );
-        let other = ".other.punctual.x.punctual-partial";
-        fs::write(directory.path().join(other), "").unwrap();
-        let alive = partial(directory.path(), &path).unwrap();
-        assert!(!names().contains(&left));
-        let beside = partial(directory.path(), &path).unwrap();
-        assert_eq!(names().len(), 3, "{:?}", names());
-        drop((alive, beside));
-        assert_eq!(names(), [other]);
-        write(&path, std::iter::empty(), Vec::new()).unwrap();
-        assert_eq!(names(), [other, "mine.punctual"]);
-    }
 }

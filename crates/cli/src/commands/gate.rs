@@ -99,6 +99,8 @@ pub struct Gate {
 struct Runs {
     there: Vec<Run>,
     here: Vec<Run>,
+    /// The seeds that a budget has added to the baseline's.
+    further: Vec<u64>,
 }
 
 impl Gate {
@@ -111,6 +113,7 @@ impl Gate {
     fn tell(&mut self) -> Result<(ExitStatus, Option<Ksft>)> {
         self.forms.check()?;
         self.refuse_run()?;
+        self.refuse_resume()?;
         let mut there = baseline::named(&self.measure.store, &self.baseline)?;
         // The order in which they are named is of no matter.
         there.sort_by(|one, other| (one.seed, &one.id).cmp(&(other.seed, &other.id)));
@@ -126,6 +129,7 @@ impl Gate {
         let mut runs = Runs {
             there,
             here: Vec::new(),
+            further: Vec::new(),
         };
         let Some(mut gate) = self.judged(&suite, &prepared, &subjects, &seeds, &mut runs)? else {
             say!("punctual: interrupted: no verdict");
@@ -153,6 +157,20 @@ impl Gate {
                  each other"
             ))),
         }
+    }
+
+    /// Refuses `--resume` in real time, where the store knows a run by its plan and its machine,
+    /// and not by its kernel: it would give the baseline's own runs.
+    fn refuse_resume(&self) -> Result<(), UsageError> {
+        if self.measure.is_virtual() || !self.measure.resume {
+            return Ok(());
+        }
+        Err(UsageError(
+            "expected no --resume in real time, found it: runs of the baseline, or of an earlier \
+             kernel, would count as new ones. Leave it out; `punctual run` with it fetches what a \
+             board still holds"
+                .into(),
+        ))
     }
 
     /// The suite to measure: what is named, or what the baseline measured. It runs on a guest like
@@ -313,9 +331,15 @@ impl Gate {
         Ok((!results.is_interrupted()).then_some(results.runs))
     }
 
+    /// The sides. A subject that was decided before seeds were added is compared without these.
     fn sides<'a>(&self, subjects: &[String], runs: &'a Runs) -> Result<Vec<Side<'a>>> {
         let baseline = self.baseline.join(" ");
-        Ok(sides(subjects, &runs.there, &runs.here, &baseline)?)
+        let mut all = sides(subjects, &runs.there, &runs.here, &baseline)?;
+        for Side { there, here, .. } in &mut all {
+            let is_own = |seed| here.iter().any(|own| own.seed == seed);
+            there.retain(|run| !runs.further.contains(&run.seed) || is_own(run.seed));
+        }
+        Ok(all)
     }
 
     /// Adds the known arrivals to the runs of all sides that differ, even if only in their
@@ -460,10 +484,14 @@ mod tests {
         .unwrap()
     }
 
+    fn parsed(words: &[&str]) -> Gate {
+        let words = [&["gate", "--baseline", "r1"], words].concat();
+        Words::parse_from(words).gate
+    }
+
     /// The suite that `punctual gate --baseline r1` measures with these words.
     fn suite(words: &[&str]) -> Result<(Gate, Suite)> {
-        let words = [&["gate", "--baseline", "r1"], words].concat();
-        let mut gate = Words::parse_from(words).gate;
+        let mut gate = parsed(words);
         let there = [run(1, 300), run(2, 300)];
         let suite = gate.suite(&there, guest(&there)?)?;
         Ok((gate, suite))
@@ -489,6 +517,46 @@ mod tests {
             suite(&["--cpus", "0-1"]).is_err(),
             "a guest has a number of them"
         );
+    }
+
+    #[test]
+    fn a_gate_in_real_time_takes_no_run_for_a_new_one() {
+        for bench in ["host", "ssh:board"] {
+            let gate = parsed(&["--bench", bench, "--resume"]);
+            let wrong = gate.refuse_resume().unwrap_err().to_string();
+            assert!(
+                wrong.contains("expected no --resume in real time"),
+                "{wrong}"
+            );
+            assert!(parsed(&["--bench", bench]).refuse_resume().is_ok());
+        }
+        assert!(parsed(&["--resume"]).refuse_resume().is_ok());
+    }
+
+    #[test]
+    fn seeds_that_a_budget_adds_are_compared_where_they_were_measured() {
+        let named = |name: &str, seed| {
+            let mut run = run(seed, 300);
+            run.subject.name = name.into();
+            run
+        };
+        let runs = Runs {
+            there: (1..=4).map(|seed| named("k", seed)).collect(),
+            here: vec![
+                named("decided", 1),
+                named("decided", 2),
+                named("open", 1),
+                named("open", 2),
+                named("open", 3),
+                named("open", 4),
+            ],
+            further: vec![3, 4],
+        };
+        let subjects = ["decided", "open"].map(str::to_owned);
+        let sides = parsed(&[]).sides(&subjects, &runs).unwrap();
+        let seeds = |side: &Side<'_>| side.there.iter().map(|run| run.seed).collect::<Vec<_>>();
+        assert_eq!(seeds(&sides[0]), [1, 2]);
+        assert_eq!(seeds(&sides[1]), [1, 2, 3, 4]);
     }
 
     #[test]

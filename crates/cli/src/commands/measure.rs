@@ -19,10 +19,12 @@ use std::thread;
 use anyhow::{Context as _, Result};
 use clap::{Args, value_parser};
 use punctual_bench::ssh::Peer;
+use punctual_kernels::Kernel;
 use punctual_model::capture::Tracing;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Plan, Run};
 use punctual_runner::gate::Guest;
+use punctual_runner::systems::not_offered;
 use punctual_runner::{Choice, choose};
 
 use super::StoreArgs;
@@ -49,8 +51,8 @@ const PATIENCE: u64 = 120;
 )]
 pub struct MeasureArgs {
     /// Where: `virtual`, in virtual time; `host`, this machine as it is, in real time;
-    /// `ssh:[USER@]HOST[:DIRECTORY]`, a board that `ssh` reaches, as it is;
-    /// `labgrid:PLACE[:DIRECTORY]`, a board of labgrid, acquired for that
+    /// `ssh:[USER@]HOST[:/DIRECTORY]`, a board that `ssh` reaches, as it is;
+    /// `labgrid:PLACE[:/DIRECTORY]`, a board of labgrid, acquired for that
     #[arg(long, value_name = "BENCH", default_value = "virtual", value_parser = Bench::from_str)]
     bench: Bench,
     #[command(flatten)]
@@ -86,7 +88,8 @@ pub struct MeasureArgs {
     past: Option<u64>,
     #[command(flatten)]
     scale: ScaleArgs,
-    /// Take what the store holds of this very measurement, and measure only the rest
+    /// Skip runs that the store has finished; on a board, fetch a job that went on. An
+    /// interrupted run is measured anew
     #[arg(long)]
     pub resume: bool,
     /// Nanoseconds of virtual time per instruction: 1, 2, 4, … 1024 [default: 1]
@@ -122,7 +125,8 @@ pub struct MeasureArgs {
     /// How many subjects run side by side [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZeroUsize>,
-    /// End a guest that is silent for so many seconds of CPU time, besides what its step takes
+    /// End a guest that is silent for so many seconds of CPU time, besides what its step takes;
+    /// on a board: how long to try to reach it again, or to wait for its boot
     #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE, value_parser = parse_patience)]
     patience: u64,
     /// Watch on this terminal what is measured: the figures of each CPU, histogram, the last
@@ -248,6 +252,17 @@ impl MeasureArgs {
         self.subjects(suite).map(|_| ())
     }
 
+    /// The fault in the boot arguments that are named, if this kernel does not offer the preemption
+    /// model that they ask for.
+    pub fn not_offered(&self, kernel: &Kernel) -> Result<Option<String>> {
+        for boot in &self.boot {
+            if let Some(why) = not_offered(kernel, boot)? {
+                return Ok(Some(why));
+            }
+        }
+        Ok(None)
+    }
+
     /// The position of a kernel among those that were named.
     pub fn place_of(&self, kernel: &str) -> Option<usize> {
         self.kernel.iter().position(|own| own == kernel)
@@ -357,8 +372,27 @@ pub fn side_by_side(jobs: Option<NonZeroUsize>) -> Result<usize> {
 /// Returns true if an error concerns one kernel only, so that others may be judged nevertheless.
 pub fn is_of_kernel(error: &anyhow::Error) -> bool {
     use punctual_runner::Error;
-    let is_own = |error: &Error| matches!(error, Error::Kernel(_) | Error::Module(_));
+    let is_own = |error: &Error| {
+        matches!(
+            error,
+            Error::Kernel(_) | Error::Module(_) | Error::NotOffered(_)
+        )
+    };
     error
         .chain()
         .any(|cause| cause.downcast_ref().is_some_and(is_own))
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_runner::Error;
+
+    use super::*;
+
+    #[test]
+    fn a_model_that_one_kernel_does_not_offer_concerns_that_kernel_only() {
+        let why = "expected preempt=full, as mine offers, found preempt=none".to_owned();
+        assert!(is_of_kernel(&Error::NotOffered(why.clone()).into()));
+        assert!(!is_of_kernel(&Error::Request(why).into()));
+    }
 }

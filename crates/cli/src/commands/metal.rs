@@ -98,7 +98,7 @@ impl Metal {
             .plans(&suite, Some(suite.seeds.get() as usize))?;
         let results = self.measure.prepare(&what, &suite)?.measure(&plans)?;
         if results.is_interrupted() {
-            say!("punctual: interrupted. The same command measures only what is missing");
+            say!("punctual: interrupted. The same command skips finished runs");
         }
         let mut runs = results.runs.iter();
         if let Some(failed) = runs.find(|run| run.state == State::Failed) {

@@ -127,18 +127,35 @@ impl Run {
         if !results.is_interrupted() {
             return;
         }
-        let left = match results.left {
-            0 => String::new(),
-            1 => "; 1 run was not begun".to_owned(),
-            left => format!("; {left} runs were not begun"),
-        };
-        let again = if self.measure.resume {
-            ""
-        } else {
-            " and --resume"
-        };
-        say!("punctual: interrupted{left}. The same command{again} measures only what is missing");
+        // The id of a pooled one is that of its first run, which may have been finished.
+        let is_own = |run: &&Measured| run.state == State::Interrupted && run.shards == 1;
+        let own = results.runs.iter().filter(is_own);
+        let own: Vec<&str> = own.map(|run| run.id.as_str()).collect();
+        say!("{}", interruption(&own, results.left, self.measure.resume));
     }
+}
+
+/// The message after an interruption of these runs, and how to go on.
+fn interruption(ids: &[&str], left: usize, is_resumed: bool) -> String {
+    let kept = match ids {
+        [] => String::new(),
+        [id] => format!(": {id} keeps what it measured"),
+        ids => format!(": {} keep what they measured", ids.join(", ")),
+    };
+    let left = match left {
+        0 => String::new(),
+        1 => "; 1 run was not begun".to_owned(),
+        left => format!("; {left} runs were not begun"),
+    };
+    let again = if is_resumed {
+        "The same command"
+    } else {
+        "--resume"
+    };
+    format!(
+        "punctual: interrupted{kept}{left}. {again} skips finished runs only: an interrupted one \
+         is measured anew from its beginning"
+    )
 }
 
 /// Prints how to get the source lines of a program's faults.
@@ -171,4 +188,30 @@ fn tell_of_cut_short(runs: &[Measured]) -> bool {
     }
     told.iter().for_each(|line| say!("{line}"));
     !told.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_interrupts_a_run_reads_that_it_is_measured_anew() {
+        let anew = "skips finished runs only: an interrupted one is measured anew from its \
+                    beginning";
+        assert_eq!(
+            interruption(&["r23"], 0, false),
+            format!("punctual: interrupted: r23 keeps what it measured. --resume {anew}")
+        );
+        assert_eq!(
+            interruption(&["r2", "r3"], 1, true),
+            format!(
+                "punctual: interrupted: r2, r3 keep what they measured; 1 run was not begun. The \
+                 same command {anew}"
+            )
+        );
+        assert_eq!(
+            interruption(&[], 2, false),
+            format!("punctual: interrupted; 2 runs were not begun. --resume {anew}")
+        );
+    }
 }

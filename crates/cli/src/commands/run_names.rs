@@ -2,6 +2,7 @@
 //! Names of runs on the command line, and the runs of the store that have them. Words that name
 //! something else are refused with what they name.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::Result;
@@ -40,9 +41,28 @@ pub fn id(store: &Store, name: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// The ids of the runs of these names, in their order. A range stands for all runs that the store
-/// has of it.
+/// The ids of the runs of these names, in their order, each once. A range stands for all runs that
+/// the store has of it.
 pub fn ids(store: &Store, names: &[String]) -> Result<Vec<String>> {
+    let mut ids = each(store, names)?;
+    let mut seen = HashSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    Ok(ids)
+}
+
+/// Refuses names of which two stand for the same run.
+pub fn refuse_twice(store: &Store, names: &[String]) -> Result<()> {
+    let mut seen = HashSet::new();
+    for id in each(store, names)? {
+        if !seen.insert(id.clone()) {
+            return Err(UsageError(format!("{id} is named twice")).into());
+        }
+    }
+    Ok(())
+}
+
+/// The ids of the runs of each of these names.
+fn each(store: &Store, names: &[String]) -> Result<Vec<String>> {
     let mut ids = Vec::new();
     for name in names {
         match ends(name) {
@@ -167,6 +187,10 @@ mod tests {
         assert_eq!(found(&["r1..r5"]).unwrap(), "r1 r2 r4 r5");
         assert_eq!(found(&["4..last", "R1"]).unwrap(), "r4 r5 r1");
         assert_eq!(found(&["r2..r2"]).unwrap(), "r2");
+        assert_eq!(
+            found(&["r2", "R2", "1..4", "last", "5"]).unwrap(),
+            "r2 r1 r4 r5"
+        );
         for (word, expected) in [
             (
                 "r4..r1",
@@ -191,6 +215,19 @@ mod tests {
         }
         let one = id(&store, "r1..r2").unwrap_err().to_string();
         assert_eq!(one, "expected one run, such as r3, found r1..r2");
+    }
+
+    #[test]
+    fn names_of_one_run_are_found_in_whatever_form() {
+        let (_directory, store) = store();
+        let refused = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            refuse_twice(&store, &words).map_err(|error| error.to_string())
+        };
+        assert_eq!(refused(&["r1", "r2", "4..5"]), Ok(()));
+        for words in [["r4", "4"], ["r2..r4", "R4"], ["r4", "4..last"]] {
+            assert_eq!(refused(&words), Err("r4 is named twice".to_owned()));
+        }
     }
 
     #[test]

@@ -3,11 +3,10 @@
 
 use anyhow::Result;
 use clap::Args;
-use jiff::Timestamp;
-use jiff::civil::DateTime;
 use punctual_model::run::State;
-use punctual_report::csv::rows_csv;
-use punctual_report::lists::Rows;
+use punctual_report::lists::{Rows, runs_csv};
+use punctual_runner::run_names::number;
+use punctual_runner::times;
 use punctual_store::{Filter, Store, Summary};
 
 use super::{NO_RUNS, StoreArgs, id};
@@ -80,13 +79,10 @@ impl Runs {
             let has_others = runs.is_empty() && store.newest()?.is_some();
             (runs, has_others)
         };
-        if self.json || self.csv {
-            let list = Rows::runs(&runs).json();
-            if self.csv {
-                output::print_exactly(&rows_csv(&list, "runs"))?;
-            } else {
-                output::print_json(&list)?;
-            }
+        if self.csv {
+            output::print_exactly(&runs_csv(&runs))?;
+        } else if self.json {
+            output::print_json(&Rows::runs(&runs).json())?;
         } else if has_others {
             say!("no run matches; `punctual runs` without options lists all");
         } else if runs.is_empty() {
@@ -107,7 +103,8 @@ impl Runs {
     fn filter(&self) -> Result<Filter, UsageError> {
         let time = |option: &str, given: &Option<String>| {
             let given = given.as_deref();
-            given.map(|text| parse_time(option, text)).transpose()
+            let parsed = given.map(|text| times::parse(option, text)).transpose();
+            parsed.map_err(UsageError)
         };
         Ok(Filter {
             suite: self.suite.clone(),
@@ -123,10 +120,20 @@ impl Runs {
     }
 
     fn list(&self, store: &Store, filter: &Filter) -> Result<Vec<Summary>> {
-        let before = self.before.as_ref().map(|name| id(store, name));
+        let before = self.before.as_ref().map(|name| before(store, name));
         let limit = self.limit.unwrap_or(usize::MAX);
         Ok(store.page(filter, before.transpose()?.as_deref(), limit)?)
     }
+}
+
+/// The id of the run before which a list goes on. It may be one that was removed.
+fn before(store: &Store, name: &str) -> Result<String> {
+    let id = id(store, name)?;
+    if number(&id).is_none() {
+        let expected = format!("--before: expected a run such as r3, found \"{name}\"");
+        return Err(UsageError(expected).into());
+    }
+    Ok(id)
 }
 
 /// The states, in the order in which help and errors name them.
@@ -144,25 +151,6 @@ fn parse_state(text: &str) -> Result<State, String> {
         let first = first.join(", ");
         format!("expected {first} or {last}, found \"{text}\"")
     })
-}
-
-/// A time as the store has it: RFC 3339, UTC. A year or a month is its first part.
-fn parse_time(option: &str, text: &str) -> Result<String, UsageError> {
-    const FORM: &str = "%Y-%m-%dT%H:%M:%SZ";
-    let begins = |rest: &str| format!("{text}{rest}").parse::<DateTime>().is_ok();
-    // With an offset it is a moment; without one it is in UTC.
-    if let Ok(moment) = text.parse::<Timestamp>() {
-        Ok(moment.strftime(FORM).to_string())
-    } else if let Ok(time) = text.parse::<DateTime>() {
-        Ok(time.strftime(FORM).to_string())
-    } else if begins("-01") || begins("-01-01") {
-        Ok(text.to_owned())
-    } else {
-        Err(UsageError(format!(
-            "{option}: expected a time such as 2026-05-01 or 2026-05-01T12:00 (UTC), found \
-             \"{text}\""
-        )))
-    }
 }
 
 fn row(run: &Summary) -> Vec<String> {
@@ -195,26 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn times_are_in_utc_and_can_be_taken_from_the_list() {
-        for (text, expected) in [
-            ("2026", "2026"),
-            ("2026-05", "2026-05"),
-            ("2026-05-01", "2026-05-01T00:00:00Z"),
-            ("2026-05-01T12:00", "2026-05-01T12:00:00Z"),
-            ("2026-05-01 12:00:07", "2026-05-01T12:00:07Z"),
-            ("2026-05-01T12:00:07Z", "2026-05-01T12:00:07Z"),
-            ("2026-05-01T12:00+02:00", "2026-05-01T10:00:00Z"),
-        ] {
-            let parsed = parse_time("--from", text).map_err(|error| error.0);
-            assert_eq!(parsed.as_deref(), Ok(expected), "{text}");
+    fn a_list_goes_on_before_a_run_and_before_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("runs.db")).unwrap();
+        for (name, id) in [("r3", "r3"), ("3", "r3"), ("R3", "r3")] {
+            assert_eq!(before(&store, name).unwrap(), id);
         }
-        for text in ["yesterday", "2026-13-45", "2026-13", "12:00", ""] {
-            let wrong = parse_time("--from", text).unwrap_err().to_string();
-            let expected = format!(
-                "--from: expected a time such as 2026-05-01 or 2026-05-01T12:00 (UTC), found \
-                 \"{text}\""
-            );
-            assert_eq!(wrong, expected);
-        }
+        let error = before(&store, "nope").unwrap_err();
+        let expected = "--before: expected a run such as r3, found \"nope\"";
+        assert_eq!(error.to_string(), expected);
+        assert!(error.is::<UsageError>());
     }
 }

@@ -46,8 +46,8 @@ Examples:
 
 What is found is in the directory of --into; the same command goes on there.
 
-Exit status: 0 told; 3 Ctrl-C has ended it, or a guest was lost to a program;
-1 an error; 2 a wrong request.";
+Exit status: 0 reported; 3 Ctrl-C has ended it, or a guest was lost to a
+program; 1 an error; 2 a wrong request.";
 
 /// The interval of progress reports.
 const SAY_EVERY: Duration = Duration::from_secs(30);

@@ -5,10 +5,12 @@ mod told;
 
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::Rule;
+use punctual_kernels::Kernel;
 use punctual_model::Run;
 use punctual_report::mail::mail_of_series;
 use punctual_report::series::{
@@ -185,14 +187,16 @@ impl Series {
         })
     }
 
-    /// All releases, those of each line in their order; `None` if Ctrl-C has ended a build.
+    /// All releases, those of each line in their order; `None` if Ctrl-C has ended a build or a
+    /// download.
     fn kernels(&self) -> Result<Option<Wanted>> {
+        let cancel = interrupt::flag()?;
         let mut wanted = Wanted::default();
         if let Some(tagged) = self.tagged.tagged()? {
             for (one, left) in tagged.iter().zip((0..tagged.len()).rev()) {
                 match self.tagged.build(one)? {
                     None => return Ok(None),
-                    Some(Ok(())) => wanted.ids.push(one.id.clone()),
+                    Some(Ok(())) => self.take(&mut wanted, &catalog()?.get(&one.id)?, left == 0)?,
                     Some(Err(why)) => wanted.leave_out(&one.id, &why, left == 0),
                 }
             }
@@ -203,11 +207,16 @@ impl Series {
             }
         };
         for line in &self.lines {
-            let releases = catalog()?.releases(line, say)?;
+            let releases = match catalog()?.releases(line, say) {
+                Err(_) if cancel.load(Ordering::SeqCst) => return Ok(None),
+                releases => releases?,
+            };
             let releases = self.tagged.between(releases, |one| &one.id)?;
             for (release, left) in releases.iter().zip((0..releases.len()).rev()) {
                 match catalog()?.ensure(&release.id, say) {
-                    Ok(_) => wanted.ids.push(release.id.clone()),
+                    Ok(kernel) => self.take(&mut wanted, &kernel, left == 0)?,
+                    // Whatever Ctrl-C has ended says nothing of the kernel.
+                    Err(_) if cancel.load(Ordering::SeqCst) => return Ok(None),
                     Err(why) => wanted.leave_out(&release.id, &why, left == 0),
                 }
             }
@@ -217,6 +226,15 @@ impl Series {
             anyhow::bail!("none of the releases can be had: {}", why.join("; "));
         }
         Ok(Some(wanted))
+    }
+
+    /// Takes a kernel, unless it does not offer the preemption model that is asked for.
+    fn take(&self, wanted: &mut Wanted, kernel: &Kernel, is_newest: bool) -> Result<()> {
+        match self.measure.not_offered(kernel)? {
+            None => wanted.ids.push(kernel.id.clone()),
+            Some(why) => wanted.leave_out(&kernel.id, &why, is_newest),
+        }
+        Ok(())
     }
 
     /// Runs in the order of lines and releases, whichever was ready first.
@@ -237,10 +255,12 @@ impl Series {
         let cancel = interrupt::flag()?;
         let count = if self.no_explain { 0 } else { self.explain };
         for question in questions(line, count, is_asked) {
-            let Some(why) = replay.why(question.row, &question.asked, runs, cancel) else {
+            // What the runs did not keep stays unexplained.
+            if let Some(why) = replay.why(question.row, &question.asked, runs, cancel) {
+                line.rows[question.row].why.push((question.at, why));
+            } else if cancel.load(Ordering::SeqCst) {
                 return Ok(false);
-            };
-            line.rows[question.row].why.push((question.at, why));
+            }
         }
         Ok(true)
     }

@@ -18,7 +18,7 @@ Examples:
   punctual survey r3
   punctual survey r3 --top 30 --json > places.json
 
-Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 reported; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// List the longest sections of a run with interrupts or preemption off
 #[derive(Debug, Args)]

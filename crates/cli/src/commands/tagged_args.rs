@@ -54,11 +54,12 @@ impl TaggedArgs {
         let (since, until) = (self.since.as_deref(), self.until.as_deref());
         let say = &mut |message: &str| say!("{message}");
         let tags = build::tags(&order.source, &self.tags, since, until, say)?;
+        let kernels = catalog()?;
         let name = self
             .name
             .clone()
-            .unwrap_or_else(|| build::line_name(&order));
-        Ok(Some(build::tagged(&catalog()?, &name, tags)))
+            .unwrap_or_else(|| build::line_name(&kernels, &order));
+        Ok(Some(build::tagged(&kernels, &name, tags)))
     }
 
     /// The order for building each tag; `None` if no repository is named.

@@ -27,7 +27,7 @@ Examples:
 
 docs/method/tracers.md has the table, and stories in which a tracer misleads.
 
-Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 reported; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// The number of samples of each run that are followed for the cost of each stage.
 const FOLLOWED: u64 = 25;

@@ -39,16 +39,16 @@ Examples:
 Each run is repeated in virtual time: its kernel by the very bytes (fetched
 where its package is still to be had), its plan with its seed. Equal digests are
 the same behaviour to the last sample. Another digest on the same machine
-refutes the claim; on another QEMU, or with another target, it cannot be told.
-The repeats are kept like all runs: `punctual compare` tells more of them.
+refutes the claim; another QEMU, or another target, leaves it open.
+The repeats are kept like all runs: `punctual compare` shows more of them.
 
---sign adds to the file what came of it here, signed with an SSH key. Then send
-the file on; --witnesses lists all who did so.
+--sign adds your result to the file, signed with an SSH key. Then send the file
+on; --witnesses lists all who did so.
 
 A file of others is a stranger's: its guests reach nothing outside, and of
 this machine's files they get those that its suite names.
 
-Exit status: 0 all are equal; 4 one differs; 5 one cannot be told; 3 Ctrl-C has
+Exit status: 0 all are equal; 4 one differs; 5 one stays open; 3 Ctrl-C has
 ended it; 1 an error; 2 a wrong request.";
 
 /// The number of runs in memory at a time.
@@ -64,11 +64,11 @@ pub struct Verify {
     /// Only this run of it, by its id there, or these: r1..r4 (may be repeated)
     #[arg(long, value_name = "RUN")]
     only: Vec<String>,
-    /// Sign what came of it with this SSH key, and add that to the file: a
+    /// Sign the result with this SSH key, and add that to the file: a
     /// private key, or a public one whose other half the agent has
     #[arg(long, value_name = "KEY", conflicts_with = "witnesses")]
     sign: Option<PathBuf>,
-    /// Repeat nothing: list who has signed what came of it
+    /// Repeat nothing: list who has signed a result
     #[arg(long, conflicts_with_all = ["only", "jobs"])]
     witnesses: bool,
     /// With --witnesses: whose keys they are, as ssh-keygen(1) describes it

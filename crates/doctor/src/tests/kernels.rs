@@ -29,7 +29,7 @@ fn the_model_of_preemption_is_read_back_or_follows_from_how_it_was_booted() {
     assert_eq!(asked("7.0.1"), "wrong");
 }
 
-/// PREEMPT_RT has models to choose from if it was built with PREEMPT_DYNAMIC: full and lazy differ.
+/// PREEMPT_RT has models to choose from if it was built with `PREEMPT_DYNAMIC`: full and lazy differ.
 #[test]
 fn a_model_that_preempt_rt_offers_may_be_asked_for() {
     let told = |edits: &[Edit]| found("preempt-argument", &with(edits));

@@ -156,7 +156,7 @@ fn mirror(label: &str) -> Result<Option<String>, AptError> {
 }
 
 /// The apt.conf(5) for lists, archives and locks of their own; only the index of packages is
-/// fetched.
+/// fetched, and an update that lacks the index of one suite fails.
 fn config(directory: &Path, architecture: Architecture) -> String {
     let directory = directory.display();
     let of_architecture = if architecture == Architecture::Amd64 {
@@ -175,6 +175,7 @@ fn config(directory: &Path, architecture: Architecture) -> String {
          Dir::State::Lists \"{directory}/lists\";\n\
          Dir::Cache \"{directory}\";\n\
          Debug::NoLocking \"true\";\n\
+         APT::Update::Error-Mode \"any\";\n\
          Acquire::Languages \"none\";\n\
          Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
          Acquire::IndexTargets::deb::CNF::DefaultEnabled \"false\";\n{of_architecture}"
@@ -198,6 +199,13 @@ mod tests {
         assert!(line.ends_with(" bullseye main\n"), "{line}");
         assert!(!line.contains("-security "), "{line}");
         assert!(line.contains("[arch=arm64 "), "{line}");
+    }
+
+    #[test]
+    fn an_update_that_lacks_one_suite_is_not_complete() {
+        let config = config(Path::new("/lists"), Architecture::Amd64);
+        let mode = "APT::Update::Error-Mode \"any\";\n";
+        assert!(config.contains(mode), "{config}");
     }
 
     #[test]

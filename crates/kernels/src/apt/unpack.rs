@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Unpacks the image and the configuration of a kernel, modules or single files from a package.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use super::{AptError, not_started};
+use super::{AptError, not_started, one_line};
 use crate::module;
 
 /// The files taken out of a package.
@@ -15,6 +16,7 @@ pub(crate) struct Unpacked {
     image: Option<PathBuf>,
     config: Option<PathBuf>,
     package: String,
+    advice: &'static str,
 }
 
 impl Unpacked {
@@ -40,14 +42,21 @@ impl Unpacked {
         AptError::NoImage {
             package: self.package.clone(),
             missing,
+            advice: self.advice,
         }
     }
 }
 
 /// Takes only a kernel's image and configuration, as far as present, out of a package into a
-/// directory, as `vmlinuz` and `config`.
-pub(crate) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError> {
-    each_file(deb, |archive| take_kernel_files(archive, deb, directory))
+/// directory, as `vmlinuz` and `config`. `advice` is for a package without these.
+pub(crate) fn unpack(
+    deb: &Path,
+    directory: &Path,
+    advice: &'static str,
+) -> Result<Unpacked, AptError> {
+    each_file(deb, |archive| {
+        take_kernel_files(archive, deb, directory, advice)
+    })
 }
 
 /// Names of kernel modules to take.
@@ -81,26 +90,60 @@ pub(crate) fn unpack_file(deb: &Path, paths: &[&str], to: &Path) -> Result<(), A
 }
 
 /// Lets `take` read a package's archive as far as it wants.
+///
+/// # Errors
+/// Those of `take`; but where the archive ended because `dpkg-deb` failed, what that says.
 fn each_file<T>(
     deb: &Path,
-    take: impl FnOnce(ChildStdout) -> Result<T, AptError>,
+    take: impl FnOnce(Watched<'_>) -> Result<T, AptError>,
 ) -> Result<T, AptError> {
+    let describe = |error| AptError::Io(deb.display().to_string(), error);
     let mut child = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
         .arg(deb)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| not_started("dpkg-deb", error))?;
-    let stdout = child.stdout.take().expect("standard output is piped");
-    let taken = take(stdout);
-    // The hundreds of megabytes that follow are of no interest. Of a package of Debian's the
-    // checksum was verified before, so how the program ends tells nothing more; one that a user
-    // names is taken as it is, and an image that is torn is refused where it is read.
-    let _ = child.kill();
-    let _ = child.wait();
-    taken
+    let mut stdout = child.stdout.take().expect("standard output is piped");
+    let has_ended = Cell::new(false);
+    let taken = take(Watched {
+        archive: &mut stdout,
+        has_ended: &has_ended,
+    });
+    if !has_ended.get() {
+        // The hundreds of megabytes that follow are of no interest.
+        let _ = child.kill();
+        let _ = child.wait();
+        return taken;
+    }
+    let output = child.wait_with_output().map_err(describe)?;
+    if output.status.success() {
+        return taken;
+    }
+    Err(AptError::Failed {
+        program: "dpkg-deb",
+        status: output.status,
+        stderr: one_line(&String::from_utf8_lossy(&output.stderr)),
+        advice: "get the package again",
+    })
+}
+
+/// An archive of which it is known whether it was read to its end.
+struct Watched<'a> {
+    archive: &'a mut dyn Read,
+    has_ended: &'a Cell<bool>,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.archive.read(buffer)?;
+        if count == 0 && !buffer.is_empty() {
+            self.has_ended.set(true);
+        }
+        Ok(count)
+    }
 }
 
 fn take_modules(
@@ -162,12 +205,14 @@ fn take_kernel_files(
     archive: impl Read,
     deb: &Path,
     directory: &Path,
+    advice: &'static str,
 ) -> Result<Unpacked, AptError> {
     let describe = |error| AptError::Io(deb.display().to_string(), error);
     let mut unpacked = Unpacked {
         image: None,
         config: None,
         package: deb.display().to_string(),
+        advice,
     };
     let mut archive = tar::Archive::new(archive);
     for entry in archive.entries().map_err(describe)? {
@@ -263,7 +308,9 @@ mod tests {
     fn a_package_without_a_kernel_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let deb = Path::new("x.deb");
-        let take = |paths: &[&str]| take_kernel_files(&archive(paths)[..], deb, directory.path());
+        let take = |paths: &[&str]| {
+            take_kernel_files(&archive(paths)[..], deb, directory.path(), "take another")
+        };
         let unpacked = take(&["boot/System.map-6", "boot/config-6", "boot/vmlinuz-6"]).unwrap();
         assert_eq!(
             fs::read(unpacked.image().unwrap()).unwrap(),
@@ -274,6 +321,48 @@ mod tests {
             b"boot/config-6"
         );
         let error = take(&["boot/config-6"]).unwrap().image().unwrap_err();
-        assert!(error.to_string().contains("found no image"), "{error}");
+        let told = "found no image: take another";
+        assert!(error.to_string().contains(told), "{error}");
+    }
+
+    #[test]
+    fn a_torn_package_is_told_by_dpkg_deb() {
+        if !punctual_skip::program("dpkg-deb") {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let package = directory.path().join("package");
+        let large = "a".repeat(1 << 20);
+        for (name, content) in [
+            (
+                "DEBIAN/control",
+                "Package: a\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b>\nDescription: a\n",
+            ),
+            ("boot/a", large.as_str()),
+            ("boot/config-6", "config"),
+            ("boot/vmlinuz-6", "image"),
+        ] {
+            let path = package.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let deb = directory.path().join("a.deb");
+        // Without compression each part of it is as long as it looks.
+        let mut packer = Command::new("dpkg-deb");
+        packer.args(["-Znone", "--root-owner-group", "--build"]);
+        let output = packer.arg(&package).arg(&deb).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let whole = unpack(&deb, directory.path(), "").unwrap();
+        assert!(whole.image().is_ok() && whole.config().is_ok());
+        let bytes = fs::read(&deb).unwrap();
+        for torn in [&bytes[..bytes.len() / 2], &b"no package"[..]] {
+            fs::write(&deb, torn).unwrap();
+            let error = unpack(&deb, directory.path(), "").unwrap_err().to_string();
+            let is_told = error.starts_with("dpkg-deb failed (exit status: 2): ");
+            assert!(
+                is_told && error.ends_with(": get the package again"),
+                "{error}"
+            );
+        }
     }
 }

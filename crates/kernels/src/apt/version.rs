@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 /// Compares versions as Debian does (deb-version(7)): epoch, upstream version, revision.
-pub(super) fn compare(a: &str, b: &str) -> Ordering {
+pub(crate) fn compare(a: &str, b: &str) -> Ordering {
     let (a_epoch, a_upstream, a_revision) = split_version(a);
     let (b_epoch, b_upstream, b_revision) = split_version(b);
     a_epoch

@@ -14,9 +14,19 @@ use std::path::{Path, PathBuf};
 use super::error::BuildError;
 use super::source::SourceTree;
 use super::tags::{Tag, directory_name};
+use super::walk::outside;
 use super::worker::{self, Worker};
 use super::{KEY_DIGITS, checksum};
 use crate::paths::Lock;
+
+/// A file is as git wrote it if its size and its modification time say so: nobody else writes there,
+/// and a copy out of an archive has no more of it.
+const UNTOUCHED: [&str; 4] = [
+    "-c",
+    "core.checkStat=minimal",
+    "-c",
+    "core.trustctime=false",
+];
 
 /// A work tree with the files of one tag, for as long as this value lives.
 pub(crate) struct Checkout {
@@ -55,7 +65,7 @@ impl Checkout {
         for lock in ["index.lock", "HEAD.lock", "config.lock"] {
             worker.remove(&path.join(".git").join(lock))?;
         }
-        let git = |words: &[&str]| told(worker, &path, words);
+        let git = |words: &[&str]| told(worker, &path, &[&UNTOUCHED[..], words].concat());
         git(&["init", "--quiet", "--template="])?;
         let objects = [
             "rev-parse",
@@ -85,13 +95,32 @@ impl Checkout {
         })?;
         // A checkout that was killed leaves files that no index knows.
         git(&["clean", "--quiet", "-ffdx"])?;
+        check_links(&path, &git(&["ls-files", "--stage", "-z"])?)?;
         let tree = SourceTree {
             path,
             identity: tag.identity.clone(),
             described: format!("{} at {}", source.display(), tag.name),
+            is_own: true,
         };
         Ok(Self { tree, _lock: lock })
     }
+}
+
+/// Refuses links that lead out of a tag's files: the tag does not say to what.
+fn check_links(path: &Path, listed: &str) -> Result<(), BuildError> {
+    let path = path.canonicalize().map_err(BuildError::at(path))?;
+    for line in listed.split('\0') {
+        // A link's mode, its object and stage, and its name.
+        let link = line.strip_prefix("120000 ");
+        let Some((_, name)) = link.and_then(|rest| rest.split_once('\t')) else {
+            continue;
+        };
+        let link = path.join(name);
+        if let Some(target) = outside(&path, &link)? {
+            return Err(BuildError::LeadsOut { link, target });
+        }
+    }
+    Ok(())
 }
 
 /// The output of git in a directory; a complaint of git is an error.
@@ -195,6 +224,60 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(none.contains("expected a repository of git"), "{none}");
+    }
+
+    /// A copy out of an archive has the times of modification, and no others.
+    #[test]
+    fn files_of_a_copy_are_not_written_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(directory.path(), open).unwrap();
+        repository(directory.path());
+        let word = directory.path().to_str().unwrap();
+        let all = tags(word, &[], Some("6.12"), None, &mut |_| ()).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(root.path(), open).unwrap();
+        let out = || {
+            let source = directory.path();
+            Checkout::of(&all[0], source, root.path(), Worker::new(), &mut |_| ()).unwrap()
+        };
+        let file = out().tree.path.join("Makefile");
+        let modified = || fs::metadata(&file).unwrap().modified().unwrap();
+        let before = modified();
+        let copy = root.path().join("copy");
+        fs::copy(&file, &copy).unwrap();
+        let times = fs::FileTimes::new().set_modified(before);
+        let copied = fs::File::options().write(true).open(&copy).unwrap();
+        copied.set_times(times).unwrap();
+        fs::rename(&copy, &file).unwrap();
+        out();
+        assert_eq!(modified(), before);
+    }
+
+    #[test]
+    fn a_tag_with_a_link_out_of_its_files_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(directory.path(), open).unwrap();
+        let (source, root) = (
+            directory.path().join("linux"),
+            directory.path().join("root"),
+        );
+        fs::create_dir(&source).unwrap();
+        repository(&source);
+        let script = "set -e; ln -s Makefile within; git add .; git commit -qm within\n\
+            git tag v6.14; ln -s /etc out; git add .; git commit -qm out; git tag v6.15\n";
+        let mut command = Command::new("sh");
+        let made = command.args(["-c", script]).current_dir(&source).status();
+        assert!(made.unwrap().success());
+        let word = source.to_str().unwrap();
+        let all = tags(word, &[], Some("6.14"), None, &mut |_| ()).unwrap();
+        let out = |tag| Checkout::of(tag, &source, &root, Worker::new(), &mut |_| ()).map(|_| ());
+        out(&all[0]).unwrap();
+        let error = out(&all[1]).unwrap_err();
+        assert!(error.is_of_tag(), "{error}");
+        assert!(error.to_string().contains("found one to /etc"), "{error}");
     }
 
     #[test]

@@ -89,6 +89,16 @@ pub enum BuildError {
         /// The kernel that was built from it earlier.
         base: String,
     },
+    /// A link in the source leads to files of which its identity cannot tell.
+    #[error(
+        "{}: expected a link to files that can be a part of the source, found one to {}: put a copy in its place, or remove it", .link.display(), .target.display()
+    )]
+    LeadsOut {
+        /// The link.
+        link: PathBuf,
+        /// The file or directory to which it leads.
+        target: PathBuf,
+    },
     /// The source changed while it was compiled.
     #[error(
         "{}: expected the source as it was at the beginning, found it changed while it was compiled: build it again", .0.display()
@@ -159,11 +169,13 @@ impl BuildError {
             | Self::NoVersion { .. }
             | Self::NoTags { .. }
             | Self::OtherTree { .. }
+            | Self::LeadsOut { .. }
             | Self::Unclean(_)
             | Self::Partial { .. }
             | Self::Config(_)
             | Self::Refused(_) => true,
             Self::Kernel(error) => error.is_request(),
+            Self::Apt(error) => error.is_request(),
             _ => false,
         }
     }
@@ -173,9 +185,10 @@ impl BuildError {
         matches!(self, Self::Failed { .. })
     }
 
-    /// The same for a tag: it may also not know an option yet, or no longer know it.
+    /// The same for a tag: it may also not know an option yet, or no longer know it, or have a link
+    /// that leads out of its files.
     pub fn is_of_tag(&self) -> bool {
-        self.is_of_source() || matches!(self, Self::Refused(_))
+        self.is_of_source() || matches!(self, Self::Refused(_) | Self::LeadsOut { .. })
     }
 
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {

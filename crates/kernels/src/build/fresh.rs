@@ -1,99 +1,259 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notices source that `make` would not: files that came after the last build with an older time.
+//! Notices source that `make` would not: files that came after the last build with an older time,
+//! and files that changed while it ran.
 //!
 //! `make` compiles what is newer than its object. An archive that is unpacked, `cp -p` and `mv`
-//! bring files whose modification time is older than that, though their contents are new. The time
-//! of their last change of status tells them: nobody can set it.
+//! bring files whose modification time is older than that, though their contents are new. A file
+//! that is saved while it is compiled is older than its object, too. The time of their last change
+//! of status tells them: nobody can set it.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::BuildError;
+use super::walk::Walk;
 
 /// A moment on a file system's clock: seconds and nanoseconds.
 type Moment = (i64, i64);
 
-/// Begins a build: afterwards the file says when.
-pub(super) fn begin(stamp: &Path) -> Result<(), BuildError> {
-    fs::write(
-        stamp,
-        "the time of this file is the beginning of the last build\n",
-    )
-    .map_err(BuildError::at(stamp))
+/// The times of the last build in a directory. Each is the time of a file beside it.
+pub(super) struct Times {
+    /// When the source was last looked at.
+    looked: PathBuf,
+    /// When the last build began.
+    begun: PathBuf,
+    /// When it ended, whatever came of it. It is missing if the build was killed.
+    ended: PathBuf,
 }
 
-/// Returns true if objects of a build that began at this file's time may be older than their
-/// source without looking so; also if it is not known when it began.
-pub(super) fn may_be_stale(source: &Path, stamp: &Path) -> Result<bool, BuildError> {
-    let Ok(stamp) = fs::symlink_metadata(stamp) else {
-        return Ok(true);
-    };
-    let begun = (stamp.mtime(), stamp.mtime_nsec());
-    let mut directories = vec![source.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).map_err(BuildError::at(&directory))? {
-            let entry = entry.map_err(BuildError::at(&directory))?;
-            let file = entry.path();
-            // What is removed meanwhile is no source of anything.
-            let Ok(found) = fs::symlink_metadata(&file) else {
-                continue;
-            };
-            if found.is_dir() {
-                let is_git = file.file_name().is_some_and(|name| name == ".git");
-                directories.extend((!is_git).then_some(file));
-            } else if looks_older(
-                (found.mtime(), found.mtime_nsec()),
-                (found.ctime(), found.ctime_nsec()),
-                begun,
-            ) {
-                return Ok(true);
-            }
+impl Times {
+    /// The times that are kept in this directory.
+    pub(super) fn of(directory: &Path) -> Self {
+        Self {
+            looked: directory.join("looked"),
+            begun: directory.join("begun"),
+            ended: directory.join("ended"),
+        }
+    }
+
+    /// Returns true if a build has begun here.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.exists()
+    }
+
+    /// Returns true if objects of the last build may be older than their source without looking so;
+    /// also if it is not known when it began. This look is where the next build begins.
+    pub(super) fn may_be_stale(&self, source: &Path) -> Result<bool, BuildError> {
+        mark(&self.looked)?;
+        let Some(begun) = time(&self.begun) else {
+            return Ok(true);
+        };
+        let ended = time(&self.ended);
+        any(source, |found| {
+            changed(found) >= begun && ended.is_none_or(|ended| modified(found) <= ended)
+        })
+    }
+
+    /// Begins a build, at the time of the last look.
+    pub(super) fn begin(&self) -> Result<(), BuildError> {
+        match fs::remove_file(&self.ended) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.map_err(BuildError::at(&self.ended))?,
+        }
+        fs::rename(&self.looked, &self.begun).map_err(BuildError::at(&self.begun))
+    }
+
+    /// Ends a build.
+    pub(super) fn end(&self) -> Result<(), BuildError> {
+        mark(&self.ended)
+    }
+
+    /// Returns true if a file of the source has changed since the last build began, even if it is
+    /// again as it was; also if it is not known when it began.
+    pub(super) fn has_changed(&self, source: &Path) -> Result<bool, BuildError> {
+        let Some(begun) = time(&self.begun) else {
+            return Ok(true);
+        };
+        any(source, |found| changed(found) >= begun)
+    }
+}
+
+/// Gives a file the present time of its file system.
+fn mark(file: &Path) -> Result<(), BuildError> {
+    let text = "the time of this file is that of a build\n";
+    fs::write(file, text).map_err(BuildError::at(file))
+}
+
+/// The time of a mark; `None` if there is none.
+fn time(file: &Path) -> Option<Moment> {
+    fs::symlink_metadata(file)
+        .ok()
+        .map(|found| modified(&found))
+}
+
+fn modified(found: &Metadata) -> Moment {
+    (found.mtime(), found.mtime_nsec())
+}
+
+fn changed(found: &Metadata) -> Moment {
+    (found.ctime(), found.ctime_nsec())
+}
+
+/// Returns true if this is so of any file of a source. What editors keep beside it does not count:
+/// no file whose name begins with a dot is compiled.
+fn any(source: &Path, is_so: impl Fn(&Metadata) -> bool) -> Result<bool, BuildError> {
+    for found in Walk::of(source) {
+        let (file, metadata) = found?;
+        let name = Path::new(file.file_name().unwrap_or_default());
+        let below = file.strip_prefix(source).unwrap_or(name);
+        let is_hidden = |part: &OsStr| part.as_encoded_bytes().starts_with(b".");
+        if is_so(&metadata) && !below.iter().any(is_hidden) {
+            return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Returns true for a file that came after a build began, and looks as if it had been there.
-fn looks_older(modified: Moment, changed: Moment, begun: Moment) -> bool {
-    changed > begun && modified <= begun
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::{File, FileTimes};
+    use std::thread::sleep;
     use std::time::{Duration, SystemTime};
 
     use super::*;
 
+    /// More than a tick of the file system's clock.
+    const TICK: Duration = Duration::from_millis(20);
+
+    /// A source of one file, and the times of its builds.
+    struct Scratch {
+        directory: tempfile::TempDir,
+        times: Times,
+    }
+
+    impl Scratch {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let out = directory.path().join("out");
+            fs::create_dir_all(directory.path().join("source/kernel/sched")).unwrap();
+            fs::create_dir(&out).unwrap();
+            let scratch = Self {
+                directory,
+                times: Times::of(&out),
+            };
+            scratch.write("kernel/sched/core.c", "old");
+            scratch
+        }
+
+        fn source(&self) -> PathBuf {
+            self.directory.path().join("source")
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            fs::write(self.source().join(name), text).unwrap();
+        }
+
+        /// Sets the modification time of the source's file.
+        fn set(&self, time: SystemTime) {
+            let core = self.source().join("kernel/sched/core.c");
+            let file = File::options().write(true).open(core).unwrap();
+            file.set_times(FileTimes::new().set_modified(time)).unwrap();
+        }
+
+        /// Looks at the source.
+        fn is_stale(&self) -> bool {
+            self.times.may_be_stale(&self.source()).unwrap()
+        }
+
+        /// Builds, and does this meanwhile.
+        fn build(&self, meanwhile: impl FnOnce()) {
+            self.is_stale();
+            self.times.begin().unwrap();
+            sleep(TICK);
+            meanwhile();
+            sleep(TICK);
+            self.times.end().unwrap();
+            sleep(TICK);
+        }
+    }
+
     #[test]
     fn source_with_an_old_time_that_came_later_is_noticed() {
-        let directory = tempfile::tempdir().unwrap();
-        let (source, stamp) = (
-            directory.path().join("source"),
-            directory.path().join("stamp"),
-        );
-        fs::create_dir_all(source.join("kernel/sched")).unwrap();
-        let core = source.join("kernel/sched/core.c");
-        fs::write(&core, "old").unwrap();
-        let is_stale = || may_be_stale(&source, &stamp).unwrap();
-        assert!(is_stale(), "nobody knows when it was built");
-        // Later than the source by more than a tick of the file system's clock.
-        std::thread::sleep(Duration::from_millis(20));
-        begin(&stamp).unwrap();
-        assert!(!is_stale());
-        std::thread::sleep(Duration::from_millis(20));
+        let scratch = Scratch::new();
+        assert!(scratch.is_stale(), "nobody knows when it was built");
+        sleep(TICK);
+        scratch.build(|| ());
+        assert!(!scratch.is_stale());
         // A new time: make sees it.
-        fs::write(&core, "new").unwrap();
-        assert!(!is_stale());
+        scratch.write("kernel/sched/core.c", "new");
+        assert!(!scratch.is_stale());
         let released = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        let times = FileTimes::new().set_modified(released);
-        File::options()
-            .write(true)
-            .open(&core)
-            .unwrap()
-            .set_times(times)
-            .unwrap();
-        assert!(is_stale());
+        scratch.set(released);
+        assert!(scratch.is_stale());
+    }
+
+    #[test]
+    fn source_that_was_saved_while_it_was_compiled_is_noticed_by_the_next_build() {
+        let scratch = Scratch::new();
+        sleep(TICK);
+        scratch.build(|| scratch.write("kernel/sched/core.c", "new"));
+        assert!(scratch.is_stale());
+        assert!(scratch.is_stale(), "a look changes nothing");
+        // All of it is compiled once.
+        scratch.build(|| ());
+        assert!(!scratch.is_stale());
+        // What came after the end with a time before it is older than its object, too.
+        let mut saved = SystemTime::UNIX_EPOCH;
+        scratch.build(|| saved = SystemTime::now());
+        scratch.set(saved);
+        assert!(scratch.is_stale());
+    }
+
+    #[test]
+    fn the_end_of_a_build_that_was_killed_is_not_known() {
+        let scratch = Scratch::new();
+        sleep(TICK);
+        scratch.build(|| ());
+        scratch.is_stale();
+        scratch.times.begin().unwrap();
+        assert!(!scratch.is_stale());
+        sleep(TICK);
+        scratch.write("kernel/sched/core.c", "new");
+        assert!(scratch.is_stale());
+    }
+
+    #[test]
+    fn source_that_changed_and_changed_back_has_changed() {
+        let scratch = Scratch::new();
+        let has_changed = || scratch.times.has_changed(&scratch.source()).unwrap();
+        assert!(has_changed(), "nobody knows since when");
+        sleep(TICK);
+        // An editor's own files are no source.
+        scratch.build(|| scratch.write("kernel/sched/.core.c.swp", "new"));
+        assert!(!has_changed() && !scratch.is_stale());
+        let core = scratch.source().join("kernel/sched/core.c");
+        let before = fs::metadata(&core).unwrap().modified().unwrap();
+        scratch.build(|| {
+            scratch.write("kernel/sched/core.c", "new");
+            scratch.write("kernel/sched/core.c", "old");
+            scratch.set(before);
+        });
+        assert!(has_changed());
+    }
+
+    #[test]
+    fn source_outside_to_which_a_link_leads_is_noticed() {
+        let scratch = Scratch::new();
+        let outside = scratch.directory.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        let link = scratch.source().join("drivers");
+        std::os::unix::fs::symlink(&outside, link).unwrap();
+        sleep(TICK);
+        scratch.build(|| fs::write(outside.join("a.c"), "").unwrap());
+        let has_changed = scratch.times.has_changed(&scratch.source()).unwrap();
+        assert!(has_changed && scratch.is_stale());
     }
 }

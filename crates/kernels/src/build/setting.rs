@@ -60,6 +60,16 @@ impl TryFrom<String> for Setting {
     }
 }
 
+/// The settings that count: of those of one name the last.
+pub(crate) fn that_count(settings: &[Setting]) -> Vec<Setting> {
+    let is_last = |(at, setting): &(usize, &Setting)| {
+        let mut later = settings[at + 1..].iter();
+        !later.any(|other| other.name == setting.name)
+    };
+    let last = settings.iter().enumerate().filter(is_last);
+    last.map(|(_, setting)| setting.clone()).collect()
+}
+
 /// Returns true for numbers such as `250`, `-1` or `0x1000`.
 fn is_number(value: &str) -> bool {
     let all = |digits: &str, are: fn(&char) -> bool| {
@@ -83,6 +93,16 @@ impl fmt::Display for Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_setting_of_a_name_counts() {
+        let settings = ["FOO=y", "HZ=250", "CONFIG_FOO=n", "BAR=y"];
+        let settings = settings.map(|one| one.parse::<Setting>().unwrap());
+        let counting = that_count(&settings);
+        let shown: Vec<String> = counting.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["HZ=250", "FOO=n", "BAR=y"]);
+        assert!(that_count(&[]).is_empty());
+    }
 
     #[test]
     fn a_word_sets_an_option() {

@@ -2,7 +2,9 @@
 //! The source to build: a directory of the user's, or Debian's package of a kernel's source; and
 //! the identity that tells one state of it from another.
 
-use std::fs::{self, File};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use liblzma::read::XzDecoder;
 
 use super::error::BuildError;
+use super::walk::{Walk, outside};
 use super::worker::Worker;
 use crate::apt::{self, Lists};
 use crate::checksum;
@@ -28,6 +31,8 @@ pub(crate) struct SourceTree {
     pub(crate) identity: String,
     /// A description of it, for a run's provenance.
     pub(crate) described: String,
+    /// True if Punctual put its files there, so that nobody else changes them.
+    pub(crate) is_own: bool,
 }
 
 /// Finds the source that a word names; a package is fetched if need be.
@@ -118,6 +123,7 @@ fn unpacked_before(id: &str, base: &Path) -> Option<SourceTree> {
         path,
         identity: format!("sha256 {sum}"),
         described: format!("{name} {version}"),
+        is_own: true,
     })
 }
 
@@ -131,8 +137,19 @@ fn unpack(packed: &Path, to: &Path) -> io::Result<PathBuf> {
     Ok(first.ok_or_else(none)?.path())
 }
 
-/// The state of a git work tree: the tree of its commit, and the differences from it. `None` if
-/// this is not a work tree.
+/// What git tells of the differences from a commit. Submodules are told by their files.
+const DIFFERENCES: [&str; 6] = [
+    "diff",
+    "HEAD",
+    "--binary",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--ignore-submodules",
+];
+
+/// The state of a git work tree: the tree of its commit, the differences from it, and what git does
+/// not look into: repositories within, and files outside to which links lead. `None` if this is not
+/// a work tree.
 fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError> {
     // A file, in further work trees of one repository.
     if !path.join(".git").exists() {
@@ -143,10 +160,11 @@ fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError>
         let output = output.map_err(BuildError::of_setpriv)?;
         Ok(output.status.success().then_some(output.stdout))
     };
-    let (Some(tree), Some(commit), Some(changed), Some(new)) = (
+    let (Some(tree), Some(commit), Some(changed), Some(known), Some(new)) = (
         git(&["rev-parse", "HEAD^{tree}"])?,
         git(&["describe", "--always", "--tags", "--abbrev=12"])?,
-        git(&["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv"])?,
+        git(&DIFFERENCES)?,
+        git(&["ls-files", "-z"])?,
         git(&["ls-files", "--others", "--exclude-standard", "-z"])?,
     ) else {
         return Ok(None);
@@ -154,50 +172,58 @@ fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError>
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     let mut told = tree;
     told.extend(&changed);
-    for name in new.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        let file = path.join(std::ffi::OsStr::from_bytes(name));
-        told.extend(name);
-        told.extend(entry(&file)?.as_bytes());
+    let mut listed: Vec<PathBuf> = named(path, &new).collect();
+    for file in named(path, &known) {
+        match fs::symlink_metadata(&file) {
+            Ok(found) if found.is_symlink() => listed.extend(outside(path, &file)?),
+            Ok(found) if found.is_dir() => listed.push(file),
+            // What is gone is among the differences.
+            _ => {}
+        }
     }
+    told.extend(listing(path, Walk::among(path, listed))?.as_bytes());
     let is_changed = !(changed.is_empty() && new.is_empty());
     let besides = if is_changed { " with changes" } else { "" };
     Ok(Some(SourceTree {
         path: path.to_owned(),
         identity: format!("git {}", checksum::of_bytes(&told)),
         described: format!("{} at {}{besides}", path.display(), text(&commit)),
+        is_own: false,
     }))
 }
 
-/// The state of all files of a directory: names, contents, and targets of links.
+/// The files of a work tree in a list of git's (`-z`).
+fn named(path: &Path, list: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let names = list.split(|byte| *byte == 0);
+    let names = names.filter(|name| !name.is_empty());
+    names.map(move |name| path.join(OsStr::from_bytes(name)))
+}
+
+/// The state of all files of a directory, and of those outside to which its links lead.
 fn of_files(path: &Path) -> Result<SourceTree, BuildError> {
-    let mut lines = Vec::new();
-    let mut directories = vec![path.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).map_err(BuildError::at(&directory))? {
-            let entry = entry.map_err(BuildError::at(&directory))?;
-            let (file, kind) = (entry.path(), entry.file_type());
-            if kind.map_err(BuildError::at(&file))?.is_dir() {
-                // What git keeps for itself is no part of the source.
-                let is_git = file.file_name().is_some_and(|name| name == ".git");
-                directories.extend((!is_git).then_some(file));
-            } else {
-                let below = file.strip_prefix(path).unwrap_or(&file);
-                lines.push(format!("{} {}\n", below.display(), self::entry(&file)?));
-            }
-        }
-    }
-    lines.sort();
-    let identity = checksum::of_bytes(lines.concat().as_bytes());
+    let identity = checksum::of_bytes(listing(path, Walk::of(path))?.as_bytes());
     Ok(SourceTree {
         path: path.to_owned(),
         described: format!("{}, files {:.12}", path.display(), identity),
         identity: format!("files {identity}"),
+        is_own: false,
     })
 }
 
-/// Describes a file in one line of text.
-fn entry(file: &Path) -> Result<String, BuildError> {
-    let metadata = fs::symlink_metadata(file).map_err(BuildError::at(file))?;
+/// A line for each file: its name in the source, or its path elsewhere, and what it is.
+fn listing(source: &Path, walk: Walk<'_>) -> Result<String, BuildError> {
+    let mut lines = BTreeSet::new();
+    for found in walk {
+        let (file, metadata) = found?;
+        let below = file.strip_prefix(source).unwrap_or(&file);
+        let what = entry(&file, &metadata)?;
+        lines.insert(format!("{} {what}\n", below.display()));
+    }
+    Ok(lines.into_iter().collect())
+}
+
+/// Describes a file: its content, or the target of a link.
+fn entry(file: &Path, metadata: &Metadata) -> Result<String, BuildError> {
     if metadata.is_symlink() {
         let target = fs::read_link(file).map_err(BuildError::at(file))?;
         return Ok(format!("-> {}", target.display()));
@@ -293,6 +319,85 @@ mod tests {
         for (at, one) in all.iter().enumerate() {
             assert!(!all[..at].contains(one), "{one}");
         }
+    }
+
+    #[test]
+    fn a_repository_within_is_told_by_its_files() {
+        let tree = tree();
+        let path = tree.path();
+        let commit = |path: &Path| {
+            git(path, &["init", "-q"]);
+            git(path, &["add", "."]);
+            git(path, &["commit", "-qm", "a"]);
+        };
+        commit(path);
+        let mut seen = vec![found(path).unwrap().identity];
+        // First git does not know it, then it is a submodule.
+        let within = path.join("drivers/mine");
+        fs::create_dir_all(&within).unwrap();
+        fs::write(within.join("a.c"), "1").unwrap();
+        commit(&within);
+        seen.push(found(path).unwrap().identity);
+        fs::write(within.join("a.c"), "2").unwrap();
+        seen.push(found(path).unwrap().identity);
+        git(path, &["add", "drivers/mine"]);
+        git(path, &["commit", "-qm", "b"]);
+        for text in ["3", "4"] {
+            fs::write(within.join("a.c"), text).unwrap();
+            seen.push(found(path).unwrap().identity);
+        }
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), count);
+    }
+
+    #[test]
+    fn what_a_link_leads_to_outside_is_a_part_of_the_source() {
+        let (tree, other) = (tree(), tree());
+        let path = tree.path();
+        let (directory, file) = (other.path().join("mine"), other.path().join("mine/a.c"));
+        fs::create_dir(&directory).unwrap();
+        std::os::unix::fs::symlink(&directory, path.join("drivers")).unwrap();
+        // Links may lead in circles.
+        std::os::unix::fs::symlink(&directory, directory.join("again")).unwrap();
+        let is_told = || {
+            let told = ["1", "2"].map(|text| {
+                fs::write(&file, text).unwrap();
+                found(path).unwrap().identity
+            });
+            told[0] != told[1]
+        };
+        assert!(is_told());
+        git(path, &["init", "-q"]);
+        git(path, &["add", "Makefile", "Kconfig"]);
+        git(path, &["commit", "-qm", "a"]);
+        assert!(is_told(), "git does not know the link");
+        git(path, &["add", "."]);
+        git(path, &["commit", "-qm", "b"]);
+        assert!(is_told(), "git knows the link");
+        fs::remove_file(path.join("drivers")).unwrap();
+        std::os::unix::fs::symlink("/", path.join("drivers")).unwrap();
+        let error = found(path).unwrap_err();
+        assert!(error.is_request(), "{error}");
+        let told = "drivers: expected a link to files that can be a part of the source, found one";
+        assert!(error.to_string().contains(told), "{error}");
+    }
+
+    #[test]
+    fn a_link_within_the_source_is_told_by_git() {
+        let tree = tree();
+        let path = tree.path();
+        std::os::unix::fs::symlink("Makefile", path.join("link")).unwrap();
+        git(path, &["init", "-q"]);
+        git(path, &["add", "."]);
+        git(path, &["commit", "-qm", "a"]);
+        let mut shown = Command::new("git");
+        shown.arg("-C").arg(path);
+        let shown = shown.args(["rev-parse", "HEAD^{tree}"]).output().unwrap();
+        // So it is the same source as a tag with these files.
+        let expected = format!("git {}", checksum::of_bytes(&shown.stdout));
+        assert_eq!(found(path).unwrap().identity, expected);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::error::BuildError;
 use super::worker::Worker;
-use super::{Order, variant_id};
+use super::{Order, is_file, variant_id};
+use crate::catalog::Catalog;
 use crate::checksum;
 
 /// A tag of a kernel's repository, such as `v6.13-rc1`.
@@ -178,13 +179,12 @@ pub(crate) fn directory_name(path: &Path) -> String {
 
 /// The name of the kernels of a repository's tags, before `@VERSION`, made from directory,
 /// configuration and settings: `linux-debian-6.12-rt`.
-pub fn line_name(order: &Order) -> String {
+pub fn line_name(catalog: &Catalog, order: &Order) -> String {
     let directory = Path::new(&order.source).canonicalize();
     let directory = directory.unwrap_or_else(|_| order.source.clone().into());
     let directory = directory_name(&directory);
-    let config = Path::new(&order.config);
-    let config = if order.config.contains('/') || config.is_file() {
-        let file = config.file_stem().unwrap_or_default();
+    let config = if is_file(catalog, &order.config) {
+        let file = Path::new(&order.config).file_stem().unwrap_or_default();
         file.to_string_lossy().trim_start_matches('.').to_owned()
     } else {
         order.config.clone()
@@ -285,6 +285,8 @@ mod tests {
             identity: None,
             tag: None,
         };
+        let cache = tempfile::tempdir().unwrap();
+        let catalog = Catalog::open(cache.path()).unwrap();
         for (order, expected) in [
             (
                 order("/x/linux", "debian-6.12-rt", &[], false),
@@ -304,7 +306,7 @@ mod tests {
                 "l-s-a+hz_1000-y",
             ),
         ] {
-            assert_eq!(line_name(&order), expected);
+            assert_eq!(line_name(&catalog, &order), expected);
         }
     }
 }

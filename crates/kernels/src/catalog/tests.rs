@@ -2,6 +2,7 @@
 //! Kernels added, listed, replaced, damaged and removed.
 
 use super::*;
+use crate::apt::AptError;
 use crate::image::synthetic::bzimage;
 use crate::module::synthetic::module_for;
 use crate::record::sum;
@@ -83,10 +84,19 @@ fn a_kernel_is_added_listed_got_and_removed() {
         catalog.get("mine"),
         Err(KernelError::Unknown { .. })
     ));
-    assert!(matches!(
-        catalog.remove("mine"),
-        Err(KernelError::Unknown { .. })
-    ));
+    // What there is to remove is listed, and not what could be fetched.
+    let none = catalog.remove("mine").unwrap_err();
+    assert_eq!(
+        none.to_string(),
+        "expected the id of a kernel in the cache, found \"mine\" (there is none)"
+    );
+    scratch.add("other").unwrap();
+    let none = catalog.remove("debian-6.12").unwrap_err();
+    assert!(none.is_request());
+    assert_eq!(
+        none.to_string(),
+        "expected the id of a kernel in the cache, found \"debian-6.12\" (there are: other)"
+    );
 }
 
 #[test]
@@ -241,20 +251,41 @@ fn a_kernel_is_fetched() {
     assert_eq!(again.unwrap(), kernel);
 }
 
+/// Leaves what fetching would: a kernel of a source, with its package's version.
+fn leave_fetched(scratch: &Scratch, id: &str, version: &str) {
+    let catalog = &scratch.catalog;
+    scratch.add("mine").unwrap();
+    fs::rename(catalog.place("mine"), catalog.place(id)).unwrap();
+    fs::write(catalog.place(id).join("config"), "").unwrap();
+    let mut record = catalog.read_record(id).unwrap();
+    record.id = id.into();
+    record.version = Some(version.into());
+    let text = toml::to_string(&record).unwrap();
+    fs::write(catalog.record_path(id), text).unwrap();
+}
+
+#[test]
+fn the_newest_revision_of_a_version_is_meant() {
+    let scratch = Scratch::new();
+    let newest = "6.12.1-10";
+    for version in ["6.12.1-2", newest, "6.12.1-9"] {
+        leave_fetched(&scratch, &format!("debian-6.12@{version}"), version);
+    }
+    leave_fetched(&scratch, "debian-6.12", "6.12.2-1");
+    let found = |id| scratch.catalog.cached_version(id)?.version;
+    assert_eq!(found("debian-6.12@6.12.1").as_deref(), Some(newest));
+    assert_eq!(found("debian-6.12@6.12.3"), None);
+    // One that is damaged is none.
+    let id = format!("debian-6.12@{newest}");
+    fs::write(scratch.catalog.place(&id).join("vmlinuz"), "x").unwrap();
+    assert_eq!(found("debian-6.12@6.12.1").as_deref(), Some("6.12.1-9"));
+}
+
 #[test]
 fn a_pinned_version_that_is_here_is_not_fetched_again() {
     let scratch = Scratch::new();
     let catalog = &scratch.catalog;
-    // What fetching would have left: a kernel of the source, with its package's version.
-    scratch.add("mine").unwrap();
-    let (from, to) = (catalog.place("mine"), catalog.place("debian-6.12"));
-    fs::rename(from, to).unwrap();
-    fs::write(catalog.place("debian-6.12").join("config"), "").unwrap();
-    let mut record = catalog.read_record("debian-6.12").unwrap();
-    record.id = "debian-6.12".into();
-    record.version = Some("6.12.1-1~deb12u1".into());
-    let text = toml::to_string(&record).unwrap();
-    fs::write(catalog.record_path("debian-6.12"), text).unwrap();
+    leave_fetched(&scratch, "debian-6.12", "6.12.1-1~deb12u1");
 
     let pinned = "debian-6.12@6.12.1";
     assert!(matches!(
@@ -269,6 +300,32 @@ fn a_pinned_version_that_is_here_is_not_fetched_again() {
     assert!(listed.has_source && matches!(listed.state, State::Cached { .. }));
     catalog.remove(pinned).unwrap();
     assert_eq!(scratch.names(), ["debian-6.12"]);
+}
+
+#[test]
+fn a_kernel_without_releases_is_no_line() {
+    let scratch = Scratch::new();
+    scratch.add("mine").unwrap();
+    for id in ["mine", "debian-6.12@6.12.1"] {
+        let error = scratch.catalog.releases(id, &mut |_| ()).unwrap_err();
+        let is_it = matches!(&error, KernelError::NoReleases(found) if found == id);
+        assert!(is_it && error.is_request(), "{error}");
+    }
+    let error = scratch.catalog.releases("nobodys", &mut |_| ());
+    assert!(matches!(error, Err(KernelError::Unknown { .. })));
+}
+
+#[test]
+fn an_id_that_cannot_be_taken_is_a_wrong_request() {
+    let scratch = Scratch::new();
+    scratch.add("mine").unwrap();
+    for id in ["mine", "mine@1.0", "debian-6.12"] {
+        let error = scratch.add(id).unwrap_err();
+        assert!(error.is_request(), "{error}");
+    }
+    let (id, known) = ("debian-6.12@1".to_owned(), String::new());
+    let error = KernelError::from(AptError::NoVersion { id, known });
+    assert!(error.is_request(), "{error}");
 }
 
 #[test]

@@ -221,16 +221,31 @@ pub fn time_name(nanos: f64) -> String {
     format!("{} {unit}", number_name(value))
 }
 
-/// A round number, without the noise of binary fractions.
+/// A round number, without the noise of binary fractions: `0.0005`; with a power of ten, `5e-7`,
+/// where it would be long.
 pub fn number_name(value: f64) -> String {
-    let text = format!("{value:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    let short = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    let plain = short(&format!("{value:.6}"));
+    let is_short = value.abs() > 0.000_09 && plain.len() <= "0.0005".len();
+    if value == 0.0 || value.abs() >= 0.001 || is_short {
+        return plain;
+    }
+    let text = format!("{value:.2e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    format!("{}e{power}", short(digits))
 }
 
-/// A number of samples, as axes name it; below one there is none.
+/// A share as axes name it: `0.1 %`.
+pub fn share_name(share: f64) -> String {
+    format!("{} %", number_name(share * 100.0))
+}
+
+/// A number of samples, as axes name it: `100,000`, `2.5 M`; below one there is none.
 pub fn count_name(value: f64) -> String {
     match value {
         value if value < 1.0 => String::new(),
+        value if value.round() >= 1e9 => format!("{} G", number_name(value / 1e9)),
+        value if value.round() >= 1e6 => format!("{} M", number_name(value / 1e6)),
         value if value >= 1_000.0 => thousands(value.round() as u64),
         value => number_name(value),
     }
@@ -249,6 +264,7 @@ pub fn drawable(time: Nanos) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::canvas::LEFT;
 
     #[test]
     fn ticks_are_round_and_few() {
@@ -266,6 +282,28 @@ mod tests {
         let ticks = Axis::from_zero(1.99, (0, 1_000)).ticks();
         let names: Vec<String> = ticks.into_iter().map(number_name).collect();
         assert_eq!(names, ["0", "0.5", "1", "1.5"]);
+    }
+
+    #[test]
+    fn names_fit_on_the_left_whatever_the_number() {
+        let counts = [999.0, 1e3, 250_000.0, 999_999.9, 1e6, 2.5e6, 1e8, 1e9];
+        let expected = [
+            "999", "1,000", "250,000", "1 M", "1 M", "2.5 M", "100 M", "1 G",
+        ];
+        assert_eq!(counts.map(count_name), expected);
+        let shares = [1.0, 0.001, 1e-6, 1.5e-6, 1e-7, 2e-9, 9.5e-11];
+        let expected = [
+            "100 %", "0.1 %", "0.0001 %", "1.5e-4 %", "1e-5 %", "2e-7 %", "9.5e-9 %",
+        ];
+        assert_eq!(shares.map(share_name), expected);
+        for (half, decade) in (2..20).flat_map(|half| (0..10).map(move |n| (half, n))) {
+            let digits = f64::from(half) / 2.0;
+            let count = count_name(digits * 10_f64.powi(decade));
+            let share = share_name(digits * 10_f64.powi(-1 - decade));
+            for name in [count, share] {
+                assert!(width(&name) <= LEFT - 8, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use punctual_model::units::Nanos;
 
 use super::axis::{Axis, Plot, time_name};
-use super::canvas::{Anchor, Canvas, Ink, TEXT, WIDTH};
+use super::canvas::{Anchor, Canvas, Ink, TEXT, WIDTH, room};
 use super::{Figure, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::Stats;
@@ -12,7 +12,10 @@ use crate::text::{seconds, seconds_span, span};
 
 /// The probes of whose services the average and the maximum are wanted, beside all work.
 const PROBES: [&str; 5] = ["tick", "irq", "irqrate", "semaphore", "mutex"];
+/// The room for names, if they are not longer.
 const NAMES: i32 = 158;
+/// The space between a name and its bar.
+const GAP: i32 = 8;
 const FIGURES: i32 = 232;
 const ROW: i32 = 30;
 const TITLE: i32 = 24;
@@ -63,12 +66,14 @@ pub fn bars(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     }
     let bars = || rows.iter().filter_map(|row| row.bar.as_ref());
     let longest = bars().map(|bar| bar.reach.1).max()?;
+    let names = rows.iter().filter(|row| row.bar.is_some());
+    let left = room(names.map(|row| row.name.as_str()), GAP, NAMES);
     let plot = Plot {
-        x: Axis::from_zero(longest.0 as f64 * 1.02, (NAMES, WIDTH - FIGURES)),
+        x: Axis::from_zero(longest.0 as f64 * 1.02, (left, WIDTH - FIGURES)),
         y: Axis::from_zero(1.0, (top, TOP)),
     };
     let mut canvas = Canvas::new(top + 28);
-    draw(&mut canvas, &plot, &rows);
+    draw(&mut canvas, &plot, left, &rows);
     let first = wanted.first()?;
     let middle = if first.is_throughput() {
         "median"
@@ -107,7 +112,7 @@ fn bar(row: &Measurement, series: &Series<'_>) -> Option<Bar> {
     })
 }
 
-fn draw(canvas: &mut Canvas, plot: &Plot, rows: &[BarRow]) {
+fn draw(canvas: &mut Canvas, plot: &Plot, left: i32, rows: &[BarRow]) {
     plot.draw_x(canvas, time_name);
     for row in rows {
         let Some(bar) = &row.bar else {
@@ -115,7 +120,7 @@ fn draw(canvas: &mut Canvas, plot: &Plot, rows: &[BarRow]) {
             continue;
         };
         let y = row.top + ROW / 2;
-        canvas.write(&row.name, (NAMES - 8, y), Anchor::End);
+        canvas.write(&row.name, (left - GAP, y), Anchor::End);
         let end = |value: Nanos| plot.x.place(value.0 as f64);
         let corners = [(end(Nanos::ZERO), y - 9), (end(bar.middle), y + 9)];
         canvas.rectangle(corners[0], corners[1], Ink::Column(bar.column));
@@ -151,6 +156,24 @@ mod tests {
         assert_eq!(svg.matches("<rect").count(), 2 * 2);
         let average = "3.04 µs (3.00–3.10 µs)";
         assert_has(&svg, &[">acquire<", ">release<", average, ">rt<"]);
+    }
+
+    #[test]
+    fn a_name_with_its_clock_has_room() {
+        let mut runs = [fixtures::whole(), fixtures::whole()].concat();
+        for run in &mut runs[4..] {
+            run.machine = punctual_model::MachineRecord::default();
+        }
+        for run in &mut runs {
+            run.subject.name = format!("a-long-name-of-{}", run.subject.name);
+        }
+        let svg = drawn(&runs, "hackbench");
+        let names = svg.split(" text-anchor=\"end\">").skip(1);
+        let names = names.filter_map(|text| text.split_once('<').map(|(name, _)| name));
+        let widest = names.map(super::super::canvas::width).max().unwrap();
+        assert!(widest > NAMES, "{svg}");
+        let place = format!("x=\"{widest}\"");
+        assert!(svg.contains(&place), "{svg}");
     }
 
     #[test]

@@ -160,6 +160,12 @@ pub fn width(text: &str) -> i32 {
     text.chars().count() as i32 * TEXT * 11 / 20
 }
 
+/// The room for the widest of some texts with a gap beside it; `least` at least.
+pub fn room<'a>(texts: impl Iterator<Item = &'a str>, gap: i32, least: i32) -> i32 {
+    let widest = texts.map(width).max().unwrap_or(0);
+    least.max(widest + gap)
+}
+
 fn joined(points: &[(i32, i32)]) -> String {
     let points: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
     points.join(" ")

@@ -3,7 +3,7 @@
 
 use punctual_model::units::Nanos;
 
-use super::axis::{Axis, Plot, drawable, extent, time_name};
+use super::axis::{Axis, Plot, drawable, extent, share_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Key, Kind, Series, is_drawn, of_limits, series, with_limits, without};
 use crate::matrix::{Matrix, Measured, Measurement};
@@ -159,11 +159,6 @@ fn outline(plot: &Plot, tail: &Tail) -> Vec<(i32, i32)> {
     }
     points.dedup();
     points
-}
-
-/// A share as axes name it: `0.1 %`.
-fn share_name(share: f64) -> String {
-    format!("{} %", super::axis::number_name(share * 100.0))
 }
 
 #[cfg(test)]

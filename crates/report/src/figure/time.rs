@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::probe::Shape;
-use punctual_model::{Nanos, Recording, Sample};
+use punctual_model::{Nanos, Recording, Run, Sample};
 
 use super::axis::{Axis, Plot, drawable, extent, number_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measurement};
+use crate::stats::known_samples;
 use crate::text::{list, thousands};
 
 const PANEL: i32 = 90;
@@ -77,7 +78,7 @@ impl Look {
 struct Panel<'a> {
     series: Series<'a>,
     recording: &'a Recording,
-    seed: u64,
+    run: &'a Run,
     points: Vec<Sample>,
 }
 
@@ -120,21 +121,12 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
 fn panel(series: Series<'_>, look: Look) -> Option<Panel<'_>> {
     let found = series.found.iter().rev();
     let worst = found.max_by_key(|one| look.worst_of(one.recording))?;
-    let (recording, seed) = (worst.recording, worst.run.seed);
-    let mut points: Vec<Sample> = recording.samples.iter().collect();
-    // Where not all samples were kept, the worst were, each with its time, and where they were
-    // told in parts, the worst of each part.
-    let kept = points.len() as u64;
-    let mut worst = [&recording.maxima[..], &recording.worst].concat();
-    worst.retain(|sample| sample.seq >= kept);
-    worst.sort_unstable_by_key(|sample| sample.seq);
-    worst.dedup_by_key(|sample| sample.seq);
-    points.extend(worst);
+    let (recording, run) = (worst.recording, worst.run);
     Some(Panel {
         series,
         recording,
-        seed,
-        points,
+        run,
+        points: known_samples(recording),
     })
 }
 
@@ -179,11 +171,25 @@ fn caption(panels: &[Panel<'_>], look: Look, thinned: bool) -> Vec<String> {
         caption.insert(0, what.to_owned());
     }
     if panels.iter().any(|panel| panel.series.found.len() > 1) {
-        let seed = |panel: &Panel<'_>| format!("{} of {}", panel.seed, panel.series.name);
-        let seeds: Vec<String> = panels.iter().map(seed).collect();
+        // In real time seeds may be equal.
+        let which = |run: &Run| {
+            if run.is_virtual() {
+                run.seed.to_string()
+            } else {
+                run.id.clone()
+            }
+        };
+        let name = |panel: &Panel<'_>| format!("{} of {}", which(panel.run), panel.series.name);
+        let names: Vec<String> = panels.iter().map(name).collect();
+        let is_virtual = |panel: &Panel<'_>| panel.run.is_virtual();
+        let what = match (panels.iter().all(is_virtual), panels.iter().any(is_virtual)) {
+            (true, _) => "seeds",
+            (_, true) => "seeds and runs",
+            _ => "runs",
+        };
         caption.push(format!(
-            "The seeds with the worst case are shown: {}.",
-            list(&seeds)
+            "The {what} with the worst case are shown: {}.",
+            list(&names)
         ));
     }
     for panel in panels.iter().filter(|panel| !panel.recording.is_complete()) {
@@ -318,6 +324,21 @@ mod tests {
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[1]).unwrap();
         assert_has(&figure.caption, &["1 of none"]);
+    }
+
+    #[test]
+    fn the_run_with_the_worst_case_is_named_in_real_time() {
+        let mut runs = fixtures::seeds(2);
+        runs.truncate(2);
+        for (run, id) in runs.iter_mut().zip(["r7", "r8"]) {
+            run.machine = punctual_model::MachineRecord::default();
+            run.id = id.to_owned();
+            run.seed = 1;
+        }
+        let matrix = Matrix::new(&runs);
+        let figure = over_time(&matrix, &matrix.rows[1]).unwrap();
+        let shown = "The runs with the worst case are shown: r7 of none.";
+        assert_has(&figure.caption, &[shown]);
     }
 
     #[test]

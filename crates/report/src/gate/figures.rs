@@ -7,7 +7,7 @@ use punctual_judge::{Comparison, Pair, compare_rows, is_identical};
 use punctual_model::probe::Shape;
 use punctual_model::{Nanos, Recording, Run};
 
-use super::differences::{differences, worded};
+use super::differences::{Differences, Numbers, numbers, worded};
 use super::standing::{longer, standing};
 use super::{Row, Standing, Terms, watched};
 use crate::arrivals::{as_far_as_foretold, middle};
@@ -244,12 +244,13 @@ pub(super) fn rows(
     let pairs = drawn.iter().flatten().flatten();
     let pairs: Vec<Pair> = pairs.map(|drawn| drawn.pair.clone()).collect();
     let mut compared = compare_rows(&pairs, &terms.rule).into_iter();
-    let rows = rows.iter().zip(drawn);
-    let row = |(row, drawn): (&Measurement, Result<Vec<Drawn>, String>)| {
-        let (differences, told) = differences(row, own, other);
-        let has_words = drawn.is_ok() && told.is_some();
+    let numbers = numbers(rows, own, other, &terms.rule);
+    let rows = rows.iter().zip(drawn).zip(numbers);
+    let row = |((row, drawn), numbers): ((&Measurement, Result<Vec<Drawn>, String>), Numbers)| {
+        let differences = Differences::of(row, own, other, &numbers, terms.rule.effect);
+        let has_words = drawn.is_ok() && differences.told.is_some();
         let (drawn, gap) = match drawn {
-            Ok(drawn) => (drawn, told),
+            Ok(drawn) => (drawn, differences.told),
             Err(gap) => (Vec::new(), Some(gap)),
         };
         let compared: Vec<Comparison> = compared.by_ref().take(drawn.len()).collect();
@@ -262,7 +263,8 @@ pub(super) fn rows(
             figures,
             gap,
             has_words,
-            differences,
+            differences: differences.samples,
+            has_other_findings: differences.has_other_findings,
             is_virtual: own.is_virtual(),
         };
         row.stand();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gaps in measurement, which no digest and no figure shows.
 
-use punctual_judge::{Independent, beyond_the_kernel, fate};
+use punctual_judge::{Independent, beyond_the_kernel, fate, short_of_step};
 use punctual_model::run::State;
-use punctual_model::{Recording, Run};
+use punctual_model::{Plan, Run};
 
 use super::mends::{Mend, without};
 use super::{Row, Standing};
@@ -48,7 +48,7 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
             Some(one) => format!("unsupported: {}", one.reason),
             None if run.state != State::Finished => fate(run),
             None if !own.any(|is_measured| is_measured) => "nothing was measured".to_owned(),
-            None => part(run, number)?,
+            None => part(run, &plan, number)?,
         };
         Some(Gap {
             step: Some(number),
@@ -77,13 +77,14 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
     gaps
 }
 
-/// Describes a step that was ended before it had all its samples, or lacks some of them.
-fn part(run: &Run, step: u32) -> Option<String> {
+/// Describes a step that was ended before it had all its samples, lacks samples or CPUs, or whose
+/// load did nothing.
+fn part(run: &Run, plan: &Plan, step: u32) -> Option<String> {
     if without(Mend::Interrupted) {
         return None;
     }
     let mut own = run.recordings.iter().filter(|one| one.key.step == step);
-    own.find_map(Recording::shortcoming)
+    own.find_map(|one| short_of_step(run, plan, one))
 }
 
 /// Returns the reasons why runs are not comparable.
@@ -171,6 +172,7 @@ pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
                 gap: Some(gap.why.clone()),
                 has_words: false,
                 differences: Vec::new(),
+                has_other_findings: false,
                 is_virtual,
                 samples: 0,
             });

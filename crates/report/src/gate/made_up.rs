@@ -67,7 +67,8 @@ impl Maker {
         run.id = format!("r{}", self.experiments);
         run.started = format!("at {}", self.experiments);
         run.unsupported.clear();
-        let steps = LOADS.map(|load| format!("[[step]]\nprobe = \"timer\"\nload = \"{load}\"\n"));
+        let steps = LOADS
+            .map(|load| format!("[[step]]\nprobe = \"timer\"\nload = \"{load}\"\nsamples = 120\n"));
         run.plan = format!("seed = {seed}\n{}", steps.concat());
         match &mut run.machine {
             MachineRecord::Virtual(own) if self.is_virtual => own.memory_mib = 256 + machine,

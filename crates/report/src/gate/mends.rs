@@ -10,7 +10,7 @@ pub enum Mend {
     Copies,
     /// Two machines, two plans or two outcomes of one seed on one side are a gap.
     OneMeasurement,
-    /// A step that was interrupted is a gap.
+    /// A step that was interrupted is a gap, and so is one that is short of what it asks for.
     Interrupted,
     /// Each step answers for itself.
     Steps,

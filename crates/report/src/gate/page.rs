@@ -2,6 +2,7 @@
 //! A gate's verdict as a page: a certificate, or the reason why there is none.
 
 use maud::{Markup, html};
+use punctual_judge::percent;
 use punctual_model::Run;
 use punctual_published::Document;
 
@@ -74,7 +75,7 @@ fn rows(gate: &Gate, one: &Gated) -> Markup {
             "Figures of the middle run of each side, judged run by run at "
             (one.rule.confidence_percent()) " % over all figures. Not worse is what is less than "
             (one.rule.effect) " times the baseline's for certain; tolerated is what is higher by "
-            (gate.tolerance * 100.0) " % of the baseline's median at most."
+            (percent(gate.tolerance)) " % of the baseline's median at most."
         }
         (wide(&html! { table.text.kept {
             thead { tr { th { "measurement" } th { "figure" } th { "before" } th { "after" }

@@ -249,6 +249,12 @@ fn what_is_higher_by_less_than_matters_is_tolerated_and_said() {
     assert!(shown.contains("changed, within tolerance"), "{shown}");
     assert!(shown.contains("tolerated: 1 % of a median"), "{shown}");
     schema(&gate_json(&within)).unwrap();
+    let mut wider = within;
+    wider.tolerance = 0.07;
+    let shown = text(&wider);
+    assert!(shown.contains("tolerated: 7 % of a median"), "{shown}");
+    let page = gate_page(&wider, &[], &[]);
+    assert!(page.contains("by 7 % of the baseline's median"), "{page}");
     // The same is worse where less is tolerated.
     let terms = Terms {
         tolerance: 0.001,
@@ -411,9 +417,10 @@ fn an_earlier_look_at_equal_samples_decides_nothing_later() {
 /// The second of two steps of one name is not compared with the first of the other side.
 #[test]
 fn a_missing_step_is_not_replaced_by_another_of_its_name() {
-    let plan = "seed = 1\n[[step]]\nprobe = \"timer\"\n[[step]]\nprobe = \"timer\"\n";
+    let step = "[[step]]\nprobe = \"timer\"\nsamples = 2000\n";
+    let plan = format!("seed = 1\n{step}{step}");
     let with_two = |mut run: Run| {
-        run.plan = plan.into();
+        run.plan.clone_from(&plan);
         run.unsupported.clear();
         run.recordings.truncate(1);
         let mut second = changed(&run.recordings[0], &|value| value * 5);
@@ -463,6 +470,13 @@ fn findings_that_vary_by_seed_are_no_pass_where_they_differ() {
         told.ends_with("where the baseline has 11.50 /s to 13.00 /s"),
         "{told}"
     );
+    // Numbers that merely touch are apart all the same.
+    let touching = gate(&there, &rates("n", [13.0, 260.7, 250.0, 249.2, 251.3]));
+    let told = super::title(&touching);
+    assert!(
+        told.ends_with("13.00 /s to 260.70 /s, where the baseline has 11.50 /s to 13.00 /s"),
+        "{told}"
+    );
     let alike = gate(&there, &rates("n", [12.9, 11.6, 12.0, 12.5, 12.2]));
     assert!(alike.standing() < Standing::Undecided, "{}", text(&alike));
     let passes = |id, of: [bool; 5]| {
@@ -488,6 +502,141 @@ fn findings_that_vary_by_seed_are_no_pass_where_they_differ() {
     assert!(told.ends_with("and not as in the baseline"), "{told}");
     let alike = gate(&real("r", there), &real("n", there));
     assert!(alike.standing() < Standing::Undecided, "{}", text(&alike));
+}
+
+/// Runs whose second step has no samples, and one finding of a probe.
+fn with_finding(id: &str, image: &str, probe: &str, key: &str, values: [Finding; 5]) -> Vec<Run> {
+    let mut all = runs(1..=5, id, 100);
+    for (run, value) in all.iter_mut().zip(values) {
+        let mut own = fixtures::recording([probe, "idle", ""], &[]);
+        own.key.step = 1;
+        own.findings.insert(key.into(), value);
+        run.recordings.truncate(1);
+        run.recordings.push(own);
+        let timer = "[[step]]\nprobe = \"timer\"\nsamples = 2000\n";
+        run.plan = format!("seed = 1\n{timer}[[step]]\nprobe = \"{probe}\"\n");
+        run.steps.clear();
+        fixtures::virtual_machine(run).image_sha256 = image.into();
+    }
+    all
+}
+
+/// Digests do not cover findings: on another kernel equal ones say nothing of these.
+#[test]
+fn equal_digests_on_another_kernel_are_no_answer_for_findings() {
+    let threads = |id, image, count: u64| {
+        let values = [count; 5].map(Finding::Count);
+        with_finding(id, image, "kthreads", "threads", values)
+    };
+    let there = threads("r", "old", 48);
+    let other = gate(&there, &threads("n", "new", 4_800));
+    assert!(other.subjects[0].pairs.iter().all(|pair| pair.is_equal));
+    assert_eq!(other.standing(), Standing::Undecided, "{}", text(&other));
+    assert_eq!(
+        super::title(&other),
+        "undecided: kthreads, idle: threads: 4,800, where the baseline has 48"
+    );
+    assert!(!other.needs_runs(), "no seed decides it");
+    schema(&gate_json(&other)).unwrap();
+    let same = gate(&there, &threads("n", "new", 48));
+    assert_eq!(same.standing(), Standing::Unchanged, "{}", text(&same));
+}
+
+/// Without samples nothing but the findings is judged: those that differ with a seed pass nothing.
+#[test]
+fn a_finding_without_samples_that_differs_with_a_seed_is_never_unchanged() {
+    // Samples of another row differ, so that rows are made.
+    let against = |there: [u64; 5], here: [u64; 5], is_real: bool| {
+        let of = |id: &str, bytes: [u64; 5], shorter: i64| {
+            let values = bytes.map(Finding::Bytes);
+            let mut all = with_finding(id, "same", "footprint", "memory_in_use_bytes", values);
+            for run in &mut all {
+                run.recordings[0] = changed(&run.recordings[0], &|value| value - shorter);
+            }
+            if is_real { in_real_time(all) } else { all }
+        };
+        let gate = gate(&of("r", there, 0), &of("n", here, 100));
+        schema(&gate_json(&gate)).unwrap();
+        let row = &gate.subjects[0].rows[1];
+        assert_eq!(row.row.probe, "footprint");
+        (row.standing, row.gap.clone().unwrap_or_default())
+    };
+    let undecided = |told: &str| (Standing::Undecided, format!("memory in use: {told}"));
+    let fine = |standing| (standing, String::new());
+    let varied = [48, 49, 50, 51, 52];
+    let touching = against([48, 48, 48, 48, 49], [49, 480, 481, 482, 483], false);
+    let apart = undecided("49 B to 483 B, where the baseline has 48 B to 49 B");
+    assert_eq!(touching, apart);
+    let mixed = against(varied, [48, 49, 50, 52, 51], false);
+    let by_seed = undecided("52 B with seed 4, where the baseline has 51 B");
+    assert_eq!(mixed, by_seed);
+    assert_eq!(against(varied, varied, false), fine(Standing::Unchanged));
+    // Other bytes that are shown as the same are no reason to stop, and not the same.
+    let mebibyte = [1 << 20; 5];
+    let rounded = against(mebibyte, mebibyte.map(|bytes| bytes + 1), false);
+    assert_eq!(rounded, fine(Standing::NotWorse));
+    // In real time there are no seeds: the same numbers, or numbers that are close enough.
+    for here in [[48, 49, 50, 52, 51], [48, 49, 50, 51, 51]] {
+        assert_eq!(against(varied, here, true), fine(Standing::NotWorse));
+    }
+    let wide = against(varied, [20, 40, 50, 60, 100], true);
+    let apart = undecided("20 B to 100 B, where the baseline has 48 B to 52 B");
+    assert_eq!(wide, apart);
+}
+
+/// A step that is short of what it asks for passes nothing, whatever its samples say.
+#[test]
+fn a_step_that_is_short_of_its_plan_is_undecided() {
+    type Damage = fn(&mut Run);
+    let damages: [(Damage, &str); 4] = [
+        (
+            |run| run.steps[1].work.clear(),
+            "nothing is known of what load stress did beside it",
+        ),
+        (
+            |run| {
+                for work in &mut run.steps[1].work {
+                    (work.amount, work.cpu) = (0, Nanos::ZERO);
+                }
+            },
+            "load stress did next to nothing beside it",
+        ),
+        (
+            |run| run.plan = run.plan.replacen("samples = 2000", "samples = 2001", 1),
+            "it has less than its plan asks for: 2000 samples of 2001",
+        ),
+        (
+            |run| run.plan = run.plan.replacen("samples", "cpus = [0, 1]\nsamples", 1),
+            "fewer CPUs than asked for: no cpu1",
+        ),
+    ];
+    for per_cent in [100, 60] {
+        for (damage, expected) in damages {
+            let side = |id: &str, per_cent: i64| {
+                let mut runs = runs(1..=5, id, per_cent);
+                runs.iter_mut().for_each(damage);
+                runs
+            };
+            let short = gate(&side("r", 100), &side("n", per_cent));
+            assert_eq!(short.standing(), Standing::Undecided, "{}", text(&short));
+            assert!(flowing(&short).contains(expected), "{}", text(&short));
+        }
+    }
+    // What nobody says of a hypervisor is said once.
+    let mut silent = in_real_time(runs(1..=5, "n", 60));
+    silent.iter_mut().for_each(|run| run.provenance = None);
+    let silent = gate(&in_real_time(runs(1..=5, "r", 100)), &silent);
+    let shown = flowing(&silent);
+    let rows = &silent.subjects[0].rows;
+    for row in rows {
+        let gap = row.gap.as_deref().unwrap_or_default();
+        assert_eq!(
+            gap.matches("whether a hypervisor ran").count(),
+            1,
+            "{shown}"
+        );
+    }
+    assert_eq!(silent.standing(), Standing::Undecided, "{shown}");
 }
 
 /// The shares of a round trip are no verdict of their own, and frames that were all lost are no

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use punctual_judge::{Difference, Verdict};
+use punctual_judge::{Difference, Verdict, percent};
 use punctual_model::Nanos;
 use serde::Serialize;
 
@@ -225,7 +225,7 @@ fn put_subject(gate: &Gate, one: &Gated, detail: Detail, lines: &mut Lines) {
         let text = format!(
             "(middle runs; at {} % over all figures; tolerated: {} % of a median)",
             one.rule.confidence_percent(),
-            gate.tolerance * 100.0
+            percent(gate.tolerance)
         );
         lines.wrap(&text, "", " ");
     }

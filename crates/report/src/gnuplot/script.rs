@@ -13,13 +13,20 @@ pub struct Drawn {
     pub file: String,
     /// The subject.
     pub title: String,
+    /// True if each of its values is above zero, as a logarithmic scale wants it.
+    pub is_positive: bool,
+}
+
+/// Returns true if the values of all lines have a place on a logarithmic scale.
+fn is_logarithmic(row: &Measurement, drawn: &[Drawn]) -> bool {
+    row.view().shape != Shape::Jitter && drawn.iter().all(|one| one.is_positive)
 }
 
 /// Draws the frequency of each value.
 pub fn histogram(base: &str, row: &Measurement, drawn: &[Drawn]) -> String {
     let mut text = head(&format!("{base}.hist"), row);
     text.push_str("set xlabel 'µs'\nset ylabel 'samples'\nset logscale y\nset yrange [0.5:*]\n");
-    if row.view().shape != Shape::Jitter {
+    if is_logarithmic(row, drawn) {
         text.push_str("set logscale x\n");
     }
     text.push_str(&plot(drawn, "using ($1/1e3):3 with impulses lw 2"));
@@ -34,9 +41,12 @@ pub fn series(base: &str, row: &Measurement, drawn: &[Drawn]) -> String {
         text.push_str("set xlabel 'sample'\nset xzeroaxis\n");
         "using 1:($3/1e3) with dots"
     } else {
-        text.push_str("set xlabel 's'\nset logscale y\n");
+        text.push_str("set xlabel 's'\n");
         "using ($2/1e9):($3/1e3) with points pt 7 ps 0.2"
     };
+    if is_logarithmic(row, drawn) {
+        text.push_str("set logscale y\n");
+    }
     text.push_str(&plot(drawn, what));
     text
 }

@@ -47,6 +47,27 @@ fn samples_below_zero_are_in_the_histogram_of_a_jitter() {
 }
 
 #[test]
+fn a_scale_is_logarithmic_only_if_each_value_has_a_place_on_it() {
+    for (least, is_logarithmic) in [(0, false), (-3, false), (1, true)] {
+        let timer = fixtures::recording(["timer", "idle", "cpu0"], &[least, 4_000, 90_000]);
+        let files = files(&[fixtures::run_with(vec![timer])]);
+        let series = file(&files, "timer_idle_cpu0.series.gp");
+        assert_eq!(
+            series.contains("set logscale y\n"),
+            is_logarithmic,
+            "{least}"
+        );
+        // What is below zero has no bin.
+        let histogram = file(&files, "timer_idle_cpu0.hist.gp");
+        assert_eq!(
+            histogram.contains("set logscale x\n"),
+            least != 0,
+            "{least}"
+        );
+    }
+}
+
+#[test]
 fn names_are_safe_and_each_is_given_once() {
     let mut names = Names::default();
     let mut name = |variant| names.new_one(&["timer", "../etc", variant]);

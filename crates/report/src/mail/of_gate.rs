@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mail about a gate.
 
+use punctual_judge::percent;
 use punctual_model::Run;
 
 use super::{Mail, Told, UNKNOWN, again, counts};
@@ -112,7 +113,7 @@ fn about(gate: &Gate, cases: &[Told]) -> String {
         told.push(format!(
             "Judged run by run, at {} % over all figures; {} % of a median is tolerated.",
             first.rule.confidence_percent(),
-            gate.tolerance * 100.0
+            percent(gate.tolerance)
         ));
     }
     let notes = gate.subjects.iter().flat_map(|one| one.notes.clone());

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The second half of a page: the evidence for the figures.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use punctual_model::{Nanos, Recording, Run};
+use punctual_model::probe::Shape;
+use punctual_model::{Nanos, Recording, Run, Sample};
 
 use crate::matrix::{Absent, Availability, Matrix, Measurement};
 use crate::shell::{folded, wide};
@@ -13,12 +15,18 @@ use crate::text::{counted, seconds, thousands};
 /// The number of the worst samples that each recording shows.
 const WORST_SHOWN: usize = 5;
 
-/// `rt`, with the seed where there are several.
+/// `rt`, with the seed where there are several. In real time seeds may be equal: there it is the
+/// run's id.
 pub fn name(matrix: &Matrix<'_>, run: &Run) -> String {
-    if matrix.seeds().len() > 1 {
-        format!("{}, seed {}", matrix.name_of(run), run.seed)
+    let name = matrix.name_of(run);
+    let column = matrix.column_of(run);
+    let has_several = column.is_some_and(|column| column.runs.len() > 1);
+    if run.is_virtual() && matrix.seeds().len() > 1 {
+        format!("{name}, seed {}", run.seed)
+    } else if !run.is_virtual() && has_several {
+        format!("{name}, {}", run.id)
     } else {
-        matrix.name_of(run).to_owned()
+        name.to_owned()
     }
 }
 
@@ -131,6 +139,27 @@ pub fn marks(matrix: &Matrix<'_>) -> Markup {
     html! { @if !runs.is_empty() { (folded("Marked while it was watched", &size, &table)) } }
 }
 
+/// The worst samples of a recording, the worst first: of jitter those farthest from zero, the first
+/// without its place if that was not kept.
+fn worst_samples(row: &Measurement, recording: &Recording) -> Vec<(Nanos, Option<Sample>)> {
+    let distance = |value: Nanos| value.0.unsigned_abs();
+    let mut kept = recording.worst.clone();
+    let mut farthest = None;
+    if row.view().shape == Shape::Jitter {
+        kept.extend(recording.samples.iter());
+        kept.sort_unstable_by_key(|one| (Reverse(distance(one.value)), one.seq));
+        kept.dedup_by_key(|one| one.seq);
+        let ends = recording.extremes.map(|(low, high)| [low, high]);
+        let ends = ends.into_iter().flatten();
+        let end = ends.max_by_key(|value| distance(*value));
+        let first = kept.first().map_or(0, |one| distance(one.value));
+        farthest = end.filter(|end| distance(*end) > first);
+    }
+    let lost = farthest.into_iter().map(|value| (value, None));
+    let kept = kept.into_iter().map(|one| (one.value, Some(one)));
+    lost.chain(kept).take(WORST_SHOWN).collect()
+}
+
 /// The worst samples, with their numbers and times.
 pub fn worst(matrix: &Matrix<'_>) -> Markup {
     let mut late = recordings(matrix);
@@ -143,15 +172,25 @@ pub fn worst(matrix: &Matrix<'_>) -> Markup {
         } }
         tbody { @for (row, run, recording) in &late { tr {
             td { (row.title()) } td { (name(matrix, run)) } td { (run.id) }
-            @for sample in recording.worst.iter().take(WORST_SHOWN) { td {
-                b { (sample.value) } br;
-                span.soft { "#" (sample.seq) ", " (format!("{:.3} s", sample.at.as_secs_f64())) }
+            @let worst = worst_samples(row, recording);
+            @for (value, sample) in &worst { td {
+                b { (value) } br;
+                span.soft { @match sample {
+                    Some(one) => { "#" (one.seq) ", " (format!("{:.3} s", one.at.as_secs_f64())) }
+                    None => "its place was not kept",
+                } }
             } }
-            @for _ in recording.worst.len()..WORST_SHOWN { td.gap { "–" } }
+            @for _ in worst.len()..WORST_SHOWN { td.gap { "–" } }
         } } }
     } });
+    let has_jitter = late
+        .iter()
+        .any(|(row, ..)| row.view().shape == Shape::Jitter);
     let body = html! {
-        p.soft { "Each with its number and the time since the recording began." }
+        p.soft {
+            "Each with its number and the time since the recording began."
+            @if has_jitter { " Of jitter, those that were kept and are farthest from zero." }
+        }
         (table)
     };
     html! { @if !late.is_empty() { (folded("Worst samples", &size, &body)) } }

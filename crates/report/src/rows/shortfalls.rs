@@ -39,6 +39,8 @@ pub fn of_samples(matrix: &Matrix<'_>) -> Vec<String> {
                 .is_some_and(|by| *by == "duration".into());
             if let Some(asked) = settings.get("samples_asked").filter(|_| is_cut) {
                 let (title, got) = (recording.title(), thousands(recording.count));
+                let number = asked.number().and_then(|asked| u64::try_from(asked).ok());
+                let asked = number.map_or_else(|| asked.to_string(), thousands);
                 lines.push(format!(
                     "{title}, {}: the time (`duration_ms`) was over after {got} of {asked} samples.",
                     column.name
@@ -131,6 +133,6 @@ mod tests {
         settings.insert("ended_by".into(), "duration".into());
         let told = of_samples(&Matrix::new(&[run]));
         assert_eq!(told.len(), 1);
-        assert!(told[0].contains("of 600000 samples"), "{told:?}");
+        assert!(told[0].contains("of 600,000 samples"), "{told:?}");
     }
 }

@@ -245,3 +245,58 @@ fn a_real_machine_is_told_of_with_the_gaps_of_its_hardware() {
         "{told}"
     );
 }
+
+#[test]
+fn facts_in_which_the_runs_of_a_machine_differ_are_told_with_their_runs() {
+    let run = |id: &str, facts: &[(&str, Fact)]| {
+        let mut run = fixtures::run("rt", 1);
+        run.id = id.to_owned();
+        run.machine = MachineRecord::Host(HostMachine::default());
+        let provenance = run.provenance.as_mut().expect("it has one");
+        let facts = facts.iter().cloned();
+        provenance.facts = facts.map(|(name, fact)| (name.to_owned(), fact)).collect();
+        run
+    };
+    let told = |runs: &[Run]| machine(&Matrix::new(runs).columns[0]).expect("a real machine");
+    let governor = |word: &str| ("governors", Fact::from(word));
+    let held = ("cpu_dma_latency_us", Fact::from(0));
+    let free = (
+        "cpu_dma_latency_us",
+        Fact::from("not held: idle states are allowed"),
+    );
+    let gaps = |before: i64, after: i64| {
+        let fact = |name, micros: i64| (name, Fact::from(micros));
+        [
+            fact("hwlat_before_us", before),
+            fact("hwlat_after_us", after),
+        ]
+    };
+    let same = run("r1", &[governor("powersave"), held.clone()]);
+    let alone = told(std::slice::from_ref(&same));
+    assert!(
+        alone.contains("governor powersave; virtualised: unknown."),
+        "{alone}"
+    );
+    let agreed = run("r2", &[governor("powersave"), held]);
+    assert_eq!(told(&[same.clone(), agreed]), alone);
+
+    let other = run("r2", &[governor("performance"), free]);
+    let differ = told(&[same, other.clone()]);
+    for part in [
+        "governor powersave (r1), performance (r2); virtualised: unknown; idle",
+        "; idle states not held (r2).",
+    ] {
+        assert!(differ.contains(part), "{differ}");
+    }
+    let all = told(&[other]);
+    assert!(all.ends_with("; idle states not held."), "{all}");
+
+    let watched = run("r1", &gaps(3, 9));
+    let more = run("r2", &gaps(40, 0));
+    let unwatched = run("r3", &[]);
+    let told = told(&[watched, more, unwatched]);
+    assert!(
+        told.ends_with("; longest gap of the hardware: 40 µs (r2), not always looked for (r3)."),
+        "{told}"
+    );
+}

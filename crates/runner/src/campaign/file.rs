@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The format of a campaign's file, and the faults in one, by file and line.
 
+use std::fmt::Display;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::{Path, PathBuf, absolute};
@@ -23,7 +24,7 @@ use crate::{Choice, Error, choose, did_you_mean, limits, loads, mistakes, suites
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    name: Option<String>,
+    name: Option<Spanned<String>>,
     #[serde(default)]
     summary: String,
     suites: Vec<Spanned<String>>,
@@ -91,7 +92,10 @@ pub(crate) fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<
     reader.check(&file, is_kernel)?;
     let budget = file.budget.as_ref().map(|text| reader.budget(text));
     let campaign = Campaign {
-        name: file.name.clone().unwrap_or_else(|| stem(path)),
+        name: file
+            .name
+            .as_ref()
+            .map_or_else(|| stem(path), |name| name.get_ref().clone()),
         summary: file.summary.clone(),
         settings: reader.settings(&file)?,
         limits: file.limits.clone(),
@@ -126,6 +130,10 @@ impl Reader<'_> {
         if file.suites.is_empty() {
             return empty("suites");
         }
+        self.once("suite", &file.suites)?;
+        self.once("load", &file.loads)?;
+        self.once("number of CPUs", &file.cpus)?;
+        self.names(file)?;
         let kernels = file.kernels.iter();
         let kernels = kernels.map(|one| (one.span(), one.get_ref().as_str()));
         let subjects = file.subjects.iter();
@@ -153,6 +161,32 @@ impl Reader<'_> {
             }
         }
         limits::check(&file.limits).map_err(|reason| wrong(self.path, &reason))
+    }
+
+    /// Refuses a list in which something is twice.
+    fn once<T: Display + PartialEq>(&self, what: &str, list: &[Spanned<T>]) -> Result<(), Error> {
+        for (one, number) in list.iter().zip(0..) {
+            let found = one.get_ref();
+            if list[..number].iter().any(|other| other.get_ref() == found) {
+                let what = format!("{what} \"{found}\" is named twice: it would be measured twice");
+                return Err(self.at(one.span(), &what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses names without a word in them.
+    fn names(&self, file: &File) -> Result<(), Error> {
+        let own = file.name.iter();
+        let own = own.map(|name| (name.span(), name.get_ref()));
+        let subjects = file.subjects.iter();
+        let subjects = subjects.map(|one| (one.span(), &one.get_ref().name));
+        for (place, name) in own.chain(subjects) {
+            if name.trim().is_empty() {
+                return Err(self.at(place, &format!("expected a name, found \"{name}\"")));
+            }
+        }
+        Ok(())
     }
 
     fn budget(&self, text: &Spanned<String>) -> Result<Duration, Error> {
@@ -545,6 +579,31 @@ mod tests {
             word.starts_with("c.toml:8: ") && word.ends_with("did you mean budget?"),
             "{word}"
         );
+        for (from, to, expected) in [
+            (
+                "[\"demo\"]",
+                "[\"demo\", \"demo\"]",
+                "c.toml:2: suite \"demo\" is named twice",
+            ),
+            (
+                "\"storm\"",
+                "\"stress\"",
+                "c.toml:7: load \"stress\" is named twice",
+            ),
+            (
+                "[1, 2]",
+                "[2, 1, 2]",
+                "c.toml:6: number of CPUs \"2\" is named twice",
+            ),
+            (
+                "suites",
+                "name = \"\"\nsuites",
+                "c.toml:2: expected a name, found \"\"",
+            ),
+        ] {
+            let found = said(from, to);
+            assert!(found.starts_with(expected), "{found}");
+        }
         let model = said("preempt=full", "preempt=fulll");
         assert!(model.contains("did you mean full?"), "{model}");
         assert!(
@@ -580,6 +639,15 @@ mod tests {
         let lost = parsed(&format!("suites = [\"demo\"]\n{boot}\n{subject}"));
         let lost = lost.unwrap_err().to_string();
         assert!(lost.contains("`boot` is for `kernels`"), "{lost}");
+        let nameless = parsed(&format!(
+            "suites = [\"demo\"]\n{}",
+            subject.replace("tuned", " ")
+        ));
+        let nameless = nameless.unwrap_err().to_string();
+        assert!(
+            nameless.ends_with("expected a name, found \" \""),
+            "{nameless}"
+        );
         let twice = parsed(&format!("suites = [\"demo\"]\n{subject}{subject}"));
         assert!(
             twice

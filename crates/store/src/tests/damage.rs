@@ -160,6 +160,20 @@ fn a_change_in_any_part_of_a_run_is_found_and_named() {
 }
 
 #[test]
+fn a_run_whose_state_cannot_be_read_is_removed_unless_its_process_lives() {
+    let (_directory, path) = two_runs();
+    execute(&path, "UPDATE runs SET state = 'happy' WHERE number = 2");
+    let store = Store::open(&path).unwrap();
+    assert!(matches!(store.load("r2"), Err(StoreError::Part { .. })));
+    // Its process is this one.
+    let error = store.remove("r2").unwrap_err();
+    assert!(matches!(error, StoreError::Alive { .. }), "{error}");
+    execute(&path, "UPDATE runs SET owner_start = 1 WHERE number = 2");
+    store.remove("r2").unwrap();
+    assert_eq!(store.list().unwrap().len(), 1);
+}
+
+#[test]
 fn a_file_with_pages_overwritten_is_an_error_and_never_a_wrong_run() {
     let (_directory, path) = two_runs();
     let mut bytes = fs::read(&path).unwrap();

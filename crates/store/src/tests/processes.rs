@@ -2,10 +2,13 @@
 //! Several processes on one store, and the remains of one that was killed.
 
 use std::env;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Output, Stdio};
 
 use super::*;
+use crate::connect::beside;
 
 const ROLE: &str = "PUNCTUAL_STORE_TEST_ROLE";
 const FILE: &str = "PUNCTUAL_STORE_TEST_FILE";
@@ -48,13 +51,21 @@ fn other_process() {
     let (Ok(role), Some(path)) = (env::var(ROLE), env::var_os(FILE)) else {
         return;
     };
-    let store = Store::open(Path::new(&path)).unwrap();
-    match role.as_str() {
-        "write a run" => write_a_run(&store),
-        "write until killed" => write_until_killed(&store),
-        "read where nothing can be written" => read_where_nothing_can_be_written(&store),
+    let opened = Store::open(Path::new(&path));
+    let role: fn(&Store) = match role.as_str() {
+        "write a run" => write_a_run,
+        "write until killed" => write_until_killed,
+        "read where nothing can be written" => read_where_nothing_can_be_written,
+        "read what others own" => read_what_others_own,
+        "be refused" => {
+            let error = opened.unwrap_err();
+            assert!(matches!(error, StoreError::NotWritable { .. }), "{error}");
+            eprintln!("{DONE}");
+            return;
+        }
         _ => panic!("{role}"),
-    }
+    };
+    role(&opened.unwrap());
     eprintln!("{DONE}");
 }
 
@@ -82,7 +93,16 @@ fn write_until_killed(store: &Store) {
     }
 }
 
+fn read_what_others_own(store: &Store) {
+    assert!(!store.is_shared());
+    assert_eq!(store.load("r1").unwrap().recordings, recordings(3));
+    let error = store.begin(&begun()).unwrap_err();
+    assert!(matches!(error, StoreError::NotWritable { .. }), "{error}");
+    assert_eq!(store.list().unwrap().len(), 1);
+}
+
 fn read_where_nothing_can_be_written(store: &Store) {
+    assert!(!store.is_shared());
     assert_eq!(store.load("r1").unwrap().recordings, recordings(3));
     let error = store.begin(&begun()).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
@@ -176,4 +196,72 @@ fn where_no_file_may_grow_a_store_still_opens_for_reading() {
         Store::open(&path).unwrap().load(&id).unwrap().recordings,
         recordings(3)
     );
+}
+
+/// Takes from root the right to write everywhere.
+const AS_ANYBODY: &str =
+    "test \"$(id -u)\" -ne 0 || exec setpriv --bounding-set=-all \"$0\" \"$@\";";
+
+/// Calls `work` while nobody may write to a file, or to its directory.
+fn write_protected(path: &Path, work: impl FnOnce()) {
+    let directory = path.parent().unwrap();
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    set(path, 0o444).unwrap();
+    set(directory, 0o555).unwrap();
+    work();
+    set(directory, 0o755).unwrap();
+}
+
+#[test]
+fn what_can_only_be_read_is_read_without_a_file_beside_it() {
+    let (directory, store) = fresh();
+    let run = Run {
+        recordings: recordings(3),
+        ..begun()
+    };
+    let id = store.begin(&run).unwrap();
+    end(&store, &id).unwrap();
+    let usual = file(&store);
+    drop(store);
+    // A name that a URL would take for more than a path.
+    let path = directory.path().join("runs ?&#%41.db");
+    fs::rename(usual, &path).unwrap();
+    write_protected(&path, || {
+        let child = start("read what others own", &path, AS_ANYBODY);
+        assert_done(&child.wait_with_output().unwrap());
+    });
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_a_killed_process_left_beside_a_store_is_not_read_without_permission() {
+    let (directory, store) = fresh();
+    end(&store, &store.begin(&begun()).unwrap()).unwrap();
+    let copy = directory.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    let path = copy.join("runs.db");
+    fs::copy(file(&store), &path).unwrap();
+    fs::copy(beside(&file(&store), "-wal"), beside(&path, "-wal")).unwrap();
+    write_protected(&path, || {
+        let child = start("be refused", &path, AS_ANYBODY);
+        assert_done(&child.wait_with_output().unwrap());
+    });
+}
+
+#[test]
+fn a_store_that_is_written_to_while_it_is_read_without_locks_is_not_believed() {
+    let (_directory, store) = fresh();
+    end(&store, &store.begin(&begun()).unwrap()).unwrap();
+    let path = file(&store);
+    drop(store);
+    // As where it cannot be made.
+    fs::create_dir(beside(&path, "-wal")).unwrap();
+    let store = Store::open(&path).unwrap();
+    assert!(!store.is_shared());
+    assert_eq!(store.list().unwrap().len(), 1);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend([0; 4096]);
+    fs::write(&path, bytes).unwrap();
+    let error = store.list().unwrap_err();
+    assert!(matches!(error, StoreError::Written { .. }), "{error}");
 }

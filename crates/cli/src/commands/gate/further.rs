@@ -34,6 +34,8 @@ impl Gate {
         let Some(here) = self.measured(suite, prepared, seeds, is_open, true)? else {
             return Ok(false);
         };
+        let is_new = |seed: &&u64| runs.there.iter().all(|run| run.seed != **seed);
+        runs.further.extend(seeds.iter().filter(is_new));
         runs.there.extend(there);
         runs.here.extend(here);
         Ok(true)

@@ -57,7 +57,7 @@ impl MeasureArgs {
 
     pub(super) fn host(&self, suite: &Suite) -> Result<PreparedSystem> {
         let (cache, silence) = (paths::cache_dir()?, self.silence_of_host());
-        Ok(systems::host(suite, cache, silence))
+        Ok(systems::host(suite, cache, silence)?)
     }
 
     /// A place of labgrid, which is held as long as its system exists.

@@ -73,7 +73,7 @@ impl MeasureArgs {
         let loads = loads::of(suite)?;
         // All steps at once, before they are divided: an error names the step of the suite.
         suites::plan(suite, &suite.steps, &loads, self.first_seed())?;
-        let shards = self.scale.scale().shards(&suite.steps, self.longest())?;
+        let shards = self.shards(suite)?;
         let pooled = shards.len() > 1;
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
@@ -148,7 +148,7 @@ impl MeasureArgs {
     /// Makes a plan for each of these seeds.
     pub fn plans_of(&self, suite: &Suite, seeds: &[u64]) -> Result<Plans> {
         let loads = loads::of(suite)?;
-        let steps = self.scale.scale().shards(&suite.steps, self.longest())?;
+        let steps = self.shards(suite)?;
         let [steps] = steps.as_slice() else {
             return Err(too_many_seeds(steps.len()).into());
         };
@@ -162,6 +162,19 @@ impl MeasureArgs {
             plans: plans?,
             pooled: false,
         })
+    }
+
+    /// The steps of each run, in as many runs as their size takes. Says once which probes the
+    /// size that is asked for does not change.
+    fn shards(&self, suite: &Suite) -> Result<Vec<Vec<Step>>> {
+        static IS_SAID: Once = Once::new();
+        let scale = self.scale.scale();
+        let shards = scale.shards(&suite.steps, self.longest())?;
+        let unchanged = scale.unchanged(&suite.steps)?.join(", ");
+        if let Some(option) = self.scale.option().filter(|_| !unchanged.is_empty()) {
+            IS_SAID.call_once(|| say!("punctual: {option} changes nothing in: {unchanged}"));
+        }
+        Ok(shards)
     }
 
     fn longest(&self) -> Nanos {

@@ -126,6 +126,11 @@ fn what_a_hypervisor_or_a_coarse_clock_keeps_to_is_no_fitness() {
     let answer = only(WORST, &silent);
     assert_eq!(answer.fitness, Fitness::Undecided);
     assert!(answer.reason().contains("not known"), "{}", answer.reason());
+    // Nor does a run that says nothing at all of its machine.
+    silent.iter_mut().for_each(|run| run.provenance = None);
+    let answer = only(WORST, &silent);
+    assert_eq!(answer.fitness, Fitness::Undecided);
+    assert!(answer.reason().contains("not known"), "{}", answer.reason());
     // What was late was late.
     let broken = vec![synthetic::run("rt", 1, &[250_000])];
     let broken = on_a_machine(broken, "virtualised", true);
@@ -148,6 +153,8 @@ fn a_gap_is_undecided_with_its_reason_and_hides_no_broken_limit() {
             (answer.fitness, answer.more),
             (Fitness::Undecided, Some(More::Whole))
         );
+        // What cannot be told excludes nothing.
+        assert!(answer.excluded.is_none() && answer.confidence().is_none());
         answer.reason()
     };
     let unsupported = gap(&|run| {
@@ -186,6 +193,47 @@ fn a_gap_is_undecided_with_its_reason_and_hides_no_broken_limit() {
     broken[2].recordings[0] = recording(&[200_000], 1);
     broken[2].recordings[0].interrupted = true;
     assert_eq!(only(WORST, &broken).fitness, Fitness::Unfit);
+}
+
+/// A run whose samples are counted, and nobody knows in what time.
+fn untimed(seed: u64, values: &[i64]) -> Run {
+    let mut run = synthetic::run("rt", seed, values);
+    let own = &mut run.recordings[0];
+    *own = recording(values, 0);
+    own.interval = None;
+    own.worst.clear();
+    run
+}
+
+#[test]
+fn a_run_of_unknown_duration_keeps_to_no_rate_and_hides_no_broken_one() {
+    // Twenty samples of one run are above, which is one burst: of 2,000 none, and of 10,000 it is
+    // not known.
+    let mut burst = vec![5_000; 2_000];
+    burst[..20].fill(60_000);
+    let of = |seed: u64, late: &[i64], quiet: &[i64]| {
+        let values = if seed == 3 { late } else { quiet };
+        synthetic::run("rt", seed, values)
+    };
+    let quiet = vec![5_000; 2_000];
+    let timed: Vec<Run> = (1..=4).map(|seed| of(seed, &burst, &quiet)).collect();
+    let rate = "above = \"50 us\"\nonce_in = \"250 ms\"";
+    assert_eq!(only(rate, &timed).fitness, Fitness::Undecided);
+    for more in [[5_000; 100], [60_000; 100]] {
+        let mut all = timed.clone();
+        all.push(untimed(5, &more));
+        let answer = only(rate, &all);
+        assert_eq!(
+            (answer.fitness, answer.more),
+            (Fitness::Undecided, Some(More::Whole))
+        );
+        let reason = "rt-5 (seed 5): the measured time is not known";
+        assert_eq!(answer.reason(), reason);
+    }
+    let mut broken: Vec<Run> = (1..=4).map(|seed| of(seed, &burst, &burst)).collect();
+    broken.push(untimed(5, &quiet));
+    let often = "above = \"50 us\"\nonce_in = \"10 s\"";
+    assert_eq!(only(often, &broken).fitness, Fitness::Unfit);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn watched(id: &str, tail: i64, latest: i64, functions: &[(&str, i64)]) -> Vec<R
         let interval = own.interval;
         run.recordings[0] = recorder.finish(own.key.clone());
         run.recordings[0].interval = interval;
-        run.plan = "seed = 1\n[[step]]\nprobe = \"timer\"\n".into();
+        run.plan = "seed = 1\n[[step]]\nprobe = \"timer\"\nsamples = 2000\n".into();
         run.unsupported.clear();
         run.steps.clear();
         run.arrivals = vec![Arrivals {
@@ -257,7 +257,9 @@ fn a_sample_that_an_interrupt_met_is_no_evidence_of_more_than_that() {
         for run in &mut all {
             // A tick met a sample of `other`, which is 18.6 us long otherwise.
             let long: Vec<i64> = spread(other).iter().map(|value| value + 3_000).collect();
-            run.plan = format!("seed = 1\n[[step]]\nprobe = \"timer\"\nload = \"{load}\"\n");
+            let step = format!("probe = \"timer\"\nload = \"{load}\"\nsamples = 50\n");
+            run.plan = format!("seed = 1\n[[step]]\n{step}");
+            run.steps[0].work = run.steps[1].work.clone();
             run.recordings = vec![
                 recorded(load, "owner", &spread(own + run.seed as i64 % 2)),
                 recorded(load, "other", &long),
