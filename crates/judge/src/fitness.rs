@@ -284,8 +284,9 @@ impl Case<'_> {
             Demand::Never(bound) | Demand::Rare { above: bound, .. } => Some(bound),
             _ => None,
         };
-        // What cannot be told excludes nothing.
-        let told = bound.filter(|_| !matches!(found.why, Why::Gap(_)));
+        // What cannot be told excludes nothing, and no rate is told of a time that is not known.
+        let is_told = !matches!(found.why, Why::Gap(_)) && evidence.untimed().is_none();
+        let told = bound.filter(|_| is_told);
         let excluded = told.and_then(|bound| evidence.above(bound).1.rate(self.level));
         let is_of_sample = bound.is_some() || matches!(found.why, Why::Broken { .. });
         Answer {

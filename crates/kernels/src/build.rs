@@ -240,11 +240,9 @@ impl Work<'_> {
         Ok(checksum::of_bytes(text.as_bytes()))
     }
 
-    /// Refuses a kernel whose source changed while it was compiled, even if it is again as it was:
-    /// nobody knows what the kernel has of it.
+    /// Refuses a kernel whose source changed while it was compiled: nobody knows what it has of it.
     fn check_unchanged(
         &self,
-        site: &Site,
         tree: &SourceTree,
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), BuildError> {
@@ -253,7 +251,7 @@ impl Work<'_> {
         }
         let (order, cache) = (self.order, self.catalog.cache());
         let now = source::find(&order.source, &self.root, cache, self.worker, progress)?;
-        if now.identity == tree.identity && !site.times.has_changed(&tree.path)? {
+        if now.identity == tree.identity {
             Ok(())
         } else {
             Err(BuildError::ChangedMeanwhile(now.path))
@@ -302,7 +300,7 @@ impl Work<'_> {
         let product = compile(&make, &site, &id, &config, record, progress);
         site.times.end()?;
         let product = product?;
-        self.check_unchanged(&site, tree, progress)?;
+        self.check_unchanged(tree, progress)?;
         let record = product.record.clone();
         Ok(Built {
             kernel: catalog.add_built(&id, order.replace, product)?,

@@ -384,8 +384,9 @@ impl StoreError {
     pub(crate) fn is_of_permission(&self) -> bool {
         match self {
             Self::NotWritable { .. } => true,
-            Self::Sqlite { source, .. } => {
-                source.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+            Self::Sqlite { source, path } => {
+                let code = source.sqlite_error_code();
+                code == Some(ErrorCode::CannotOpen) && can_be_read(path)
             }
             _ => false,
         }
@@ -407,9 +408,16 @@ fn of_sqlite(source: rusqlite::Error, place: &Place) -> StoreError {
         },
         Some(ErrorCode::ReadOnly) => not_writable(path, source),
         // It could be opened but for what is there besides.
-        Some(ErrorCode::CannotOpen) if !others(&path).is_empty() => not_writable(path, source),
+        Some(ErrorCode::CannotOpen) if !others(&path).is_empty() && can_be_read(&path) => {
+            not_writable(path, source)
+        }
         _ => StoreError::Sqlite { path, source },
     }
+}
+
+/// Returns true if the file itself can be opened. It cannot where a process has no descriptor left.
+fn can_be_read(path: &Path) -> bool {
+    std::fs::File::open(path).is_ok()
 }
 
 fn not_writable(path: PathBuf, source: rusqlite::Error) -> StoreError {

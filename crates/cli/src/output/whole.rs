@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, FlockOperation, access, flock};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, PersistError};
 
 /// The end of the name of an incomplete file.
 const PARTIAL: &str = ".punctual-partial";
@@ -50,6 +50,7 @@ impl WholeFile {
             Target::Regular(path) => match partial(&path) {
                 Ok(file) => Sink::Partial(file, path),
                 Err(error) if is_full(&error) => return Err(error),
+                // A directory in which no file can be made may have one that can be written.
                 Err(_) => Sink::Direct(Box::new(File::create(&path)?)),
             },
         };
@@ -68,12 +69,19 @@ impl WholeFile {
     pub fn finish(mut self) -> io::Result<u64> {
         self.flush()?;
         if let Sink::Partial(file, path) = self.sink {
-            if let Err(error) = file.persist(&path) {
+            if let Err(PersistError { error, mut file }) = file.persist(&path) {
                 // A mounted file cannot be replaced, nor can another user's in a directory such
                 // as /tmp.
-                let mut file = error.file;
+                if !is_refused(&error) {
+                    return Err(error);
+                }
                 file.rewind()?;
-                io::copy(&mut file, &mut File::create(&path)?)?;
+                let mut former = File::create(&path)?;
+                if let Err(error) = io::copy(&mut file, &mut former) {
+                    let whole = file.into_temp_path().keep().map_err(|kept| kept.error)?;
+                    let text = format!("{error}: {} has all of it", whole.display());
+                    return Err(io::Error::new(error.kind(), text));
+                }
             }
         }
         Ok(self.size)
@@ -187,8 +195,11 @@ fn partial(path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(&begin).suffix(PARTIAL);
     builder.permissions(Permissions::from_mode(former.unwrap_or(NEW)));
-    let file = builder.tempfile_in(directory)?;
-    lock(file.as_file())?;
+    let mut file = builder.tempfile_in(directory)?;
+    // Until it is locked, another process takes it for a leftover.
+    while lock(file.as_file()).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+        file = builder.tempfile_in(directory)?;
+    }
     if let Some(former) = former {
         // The umask is for new files only.
         let former = Permissions::from_mode(former);
@@ -200,6 +211,19 @@ fn partial(path: &Path) -> io::Result<NamedTempFile> {
 fn is_full(error: &io::Error) -> bool {
     let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
     full.contains(&error.kind())
+}
+
+/// Returns true if a file cannot be replaced, though it may be written; or if what was to replace it
+/// has gone, and is only open still.
+fn is_refused(error: &io::Error) -> bool {
+    let kinds = [
+        ErrorKind::PermissionDenied,
+        ErrorKind::ReadOnlyFilesystem,
+        ErrorKind::ResourceBusy,
+        ErrorKind::CrossesDevices,
+        ErrorKind::NotFound,
+    ];
+    kinds.contains(&error.kind())
 }
 
 fn lock(file: &File) -> io::Result<()> {

@@ -75,7 +75,7 @@ pub const CHECKS: &[Check] = &[
                  IRQBALANCE_BANNED_CPULIST (/etc/default/irqbalance): by itself it leaves out \
                  those of isolcpus= and nohz_full=, not those of control groups",
         source: source::TUNED_REALTIME,
-        needs_root: false,
+        needs_root: true,
         trial: Trial::None("no boot argument does what a daemon does"),
         look: irqbalance,
     },

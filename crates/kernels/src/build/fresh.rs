@@ -70,15 +70,6 @@ impl Times {
     pub(super) fn end(&self) -> Result<(), BuildError> {
         mark(&self.ended)
     }
-
-    /// Returns true if a file of the source has changed since the last build began, even if it is
-    /// again as it was; also if it is not known when it began.
-    pub(super) fn has_changed(&self, source: &Path) -> Result<bool, BuildError> {
-        let Some(begun) = time(&self.begun) else {
-            return Ok(true);
-        };
-        any(source, |found| changed(found) >= begun)
-    }
 }
 
 /// Gives a file the present time of its file system.
@@ -105,7 +96,7 @@ fn changed(found: &Metadata) -> Moment {
 /// Returns true if this is so of any file of a source. What editors keep beside it does not count:
 /// no file whose name begins with a dot is compiled.
 fn any(source: &Path, is_so: impl Fn(&Metadata) -> bool) -> Result<bool, BuildError> {
-    for found in Walk::of(source) {
+    for found in Walk::within(source) {
         let (file, metadata) = found?;
         let name = Path::new(file.file_name().unwrap_or_default());
         let below = file.strip_prefix(source).unwrap_or(name);
@@ -223,37 +214,5 @@ mod tests {
         sleep(TICK);
         scratch.write("kernel/sched/core.c", "new");
         assert!(scratch.is_stale());
-    }
-
-    #[test]
-    fn source_that_changed_and_changed_back_has_changed() {
-        let scratch = Scratch::new();
-        let has_changed = || scratch.times.has_changed(&scratch.source()).unwrap();
-        assert!(has_changed(), "nobody knows since when");
-        sleep(TICK);
-        // An editor's own files are no source.
-        scratch.build(|| scratch.write("kernel/sched/.core.c.swp", "new"));
-        assert!(!has_changed() && !scratch.is_stale());
-        let core = scratch.source().join("kernel/sched/core.c");
-        let before = fs::metadata(&core).unwrap().modified().unwrap();
-        scratch.build(|| {
-            scratch.write("kernel/sched/core.c", "new");
-            scratch.write("kernel/sched/core.c", "old");
-            scratch.set(before);
-        });
-        assert!(has_changed());
-    }
-
-    #[test]
-    fn source_outside_to_which_a_link_leads_is_noticed() {
-        let scratch = Scratch::new();
-        let outside = scratch.directory.path().join("outside");
-        fs::create_dir(&outside).unwrap();
-        let link = scratch.source().join("drivers");
-        std::os::unix::fs::symlink(&outside, link).unwrap();
-        sleep(TICK);
-        scratch.build(|| fs::write(outside.join("a.c"), "").unwrap());
-        let has_changed = scratch.times.has_changed(&scratch.source()).unwrap();
-        assert!(has_changed && scratch.is_stale());
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Walk<'a> {
     /// The source, by its canonical path.
     source: &'a Path,
     left: Vec<PathBuf>,
+    /// True if links that lead outside are followed.
+    follows: bool,
     /// What was found outside: links may lead in circles.
     followed: BTreeSet<PathBuf>,
 }
@@ -23,11 +25,20 @@ impl<'a> Walk<'a> {
         Self::among(source, vec![source.to_owned()])
     }
 
+    /// Sees all files of a source, and follows no links.
+    pub(super) fn within(source: &'a Path) -> Self {
+        Self {
+            follows: false,
+            ..Self::of(source)
+        }
+    }
+
     /// Sees some files, and those below some directories.
     pub(super) fn among(source: &'a Path, left: Vec<PathBuf>) -> Self {
         Self {
             source,
             left,
+            follows: true,
             followed: BTreeSet::new(),
         }
     }
@@ -39,7 +50,7 @@ impl<'a> Walk<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             found => found.map_err(BuildError::at(path))?,
         };
-        if found.is_symlink() {
+        if found.is_symlink() && self.follows {
             let target = outside(self.source, path)?;
             let new = target.filter(|target| self.followed.insert(target.clone()));
             self.left.extend(new);

@@ -13,6 +13,7 @@ use super::{Row, Standing, Terms, watched};
 use crate::arrivals::{as_far_as_foretold, middle};
 use crate::compare::found;
 use crate::matrix::{Column, Measured, Measurement};
+use crate::scope::arrivals::SHORTEST;
 use crate::stats::Stats;
 
 /// The kind of data that a figure is about.
@@ -468,7 +469,13 @@ fn judged(
         let both: Vec<bool> = both.filter(|_| own.is_virtual()).collect();
         let usual = median.unwrap_or(there).0.abs() as f64;
         let standing = if drawn.of.is_function() {
-            let grown = (here - there).0 as f64;
+            // Less than the shortest that is kept may be just below it.
+            let kept = if drawn.of == Of::InStep {
+                SHORTEST
+            } else {
+                there
+            };
+            let grown = (here - there.max(kept)).0 as f64;
             longer(compared, grown >= (terms.rule.effect - 1.0) * usual)
         } else {
             standing(

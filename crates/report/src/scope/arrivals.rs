@@ -18,7 +18,7 @@ const SCHEMA: &str = "punctual.arrivals/1";
 /// The `+` precedes the version of the analysis, which changes with each change of its results.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+6");
 /// The shortest time of a function that is kept.
-const SHORTEST: Nanos = Nanos(500);
+pub(crate) const SHORTEST: Nanos = Nanos(500);
 /// A wait does not count as growing with a function that is entered less often than this.
 const AGAIN: u32 = 10;
 
@@ -141,8 +141,7 @@ struct Later {
 struct Function {
     /// The function.
     function: String,
-    /// Its own time at most. Of the sections of one kind that one function began only the longest
-    /// counts.
+    /// Its own time at most.
     longest_ns: Nanos,
 }
 

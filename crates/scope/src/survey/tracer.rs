@@ -20,6 +20,8 @@ use crate::preemptibility::Preemptibility;
 /// The maximum number of blocks of open sections in the log. Beyond it, the times of each function
 /// are added up.
 const LOG: usize = 1 << 20;
+/// The shortest section whose functions are told, in instructions.
+pub const LONG: u64 = 500;
 /// The number of last blocks that stay as they ran: the callers are found there.
 const LAST: usize = 64;
 
@@ -114,8 +116,6 @@ struct Found {
     sum: u64,
     ended: Func,
     most: (Func, u64),
-    /// How long each function ran in the longest.
-    ran: BTreeMap<Func, u64>,
     awaited: Option<(u32, Func)>,
 }
 
@@ -148,6 +148,9 @@ pub struct SectionTracer<'a> {
     calls_action: bool,
     log: Vec<(Func, u64)>,
     found: HashMap<(SectionKind, Func, u32), Found>,
+    /// How long each function ran at most within one section, by step and kind, where periods are
+    /// followed.
+    ran: HashMap<(u32, SectionKind, Func), u64>,
     delays: DelayTracer,
     mended: u64,
     cpu: u32,
@@ -194,6 +197,7 @@ impl<'a> SectionTracer<'a> {
             calls_action: false,
             log: Vec::new(),
             found: HashMap::new(),
+            ran: HashMap::new(),
             delays: DelayTracer::new(),
             mended: 0,
             cpu,
@@ -831,10 +835,16 @@ impl<'a> SectionTracer<'a> {
         found.sum += length;
         if length > found.longest {
             (found.longest, found.ended) = (length, func);
-            found.ran = by_function(self.log.get(open.log..).unwrap_or_default());
-            let most = found.ran.iter().max_by_key(|(func, ran)| (**ran, **func));
-            found.most = most.map_or((by, length), |(func, ran)| (*func, *ran));
+            let own = by_function(self.log.get(open.log..).unwrap_or_default());
+            let most = own.into_iter().max_by_key(|(func, ran)| (*ran, *func));
+            found.most = most.unwrap_or((by, length));
             found.awaited = self.awaited.filter(|_| what == SectionKind::Spinning);
+        }
+        if self.timeline.is_some() && length >= LONG {
+            for (func, ran) in by_function(self.log.get(open.log..).unwrap_or_default()) {
+                let most = self.ran.entry((step, what, func)).or_default();
+                *most = ran.max(*most);
+            }
         }
     }
 
@@ -858,17 +868,17 @@ impl<'a> SectionTracer<'a> {
     }
 
     /// Returns how long each function ran at most within one section of a step, from the step's
-    /// beginning to that of the next, in instructions. Of the sections of one kind that one
-    /// function began only the longest counts. `counts` says which kinds do.
+    /// beginning to that of the next, in instructions: those of [`LONG`] sections of the kinds
+    /// that `counts` accepts.
     pub fn functions_of(
         &self,
         step: u32,
         counts: impl Fn(SectionKind) -> bool,
     ) -> BTreeMap<Func, u64> {
-        let own = self.found.iter();
-        let own = own.filter(|((what, _, of), _)| *of == step && counts(*what));
+        let own = self.ran.iter();
+        let own = own.filter(|((of, what, _), _)| *of == step && counts(*what));
         let mut all = BTreeMap::new();
-        for (func, ran) in own.flat_map(|(_, found)| &found.ran) {
+        for ((_, _, func), ran) in own {
             let most: &mut u64 = all.entry(*func).or_default();
             *most = (*most).max(*ran);
         }

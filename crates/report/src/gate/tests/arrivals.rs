@@ -142,6 +142,10 @@ fn a_function_that_holds_threads_up_for_longer_is_worse_and_to_blame() {
     assert!(shown.contains("in kills, whole step"), "{shown}");
     assert_can_be_mailed(&shown);
     schema(&gate_json(&killed)).unwrap();
+    // Less than half a microsecond is not kept: what is absent may be just below that.
+    let grown = |time| gate(&outside("r", &[]), &outside("n", &[("kills", time)]));
+    assert_eq!(grown(1_000).standing(), Standing::NotWorse);
+    assert_eq!(grown(1_400).standing(), Standing::Worse);
     // It is not known of baselines that older programs made.
     let unknown = gate(&watched("r", 10_500, 12_000, &[("grows", 900)]), &here);
     assert_eq!(unknown.standing(), Standing::NotWorse, "{}", text(&unknown));
