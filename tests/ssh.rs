@@ -777,8 +777,10 @@ fn why_a_peer_does_not_answer_is_told() {
         assert_has(&ended.stderr, parts);
     };
     let peer = board.peer(LOOPBACK);
-    let missing = "expected the target for it as /no/such/wire";
-    refused(&peer, Some("/no/such/wire"), &[missing, "./build"]);
+    // This end needs it, too, and is asked first.
+    let missing = "/no/such/wire: expected the program that measures";
+    let named = "name it by PUNCTUAL_WIRE";
+    refused(&peer, Some("/no/such/wire"), &[missing, "./build", named]);
     let used = UdpSocket::bind(("0.0.0.0", 20_998)).unwrap();
     refused(
         &peer,
