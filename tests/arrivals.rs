@@ -43,6 +43,13 @@ fn interrupts_wait_for_what_has_them_off_alone(burn: &Value, hold: &Value) {
         named.map(Value::from).contains(&first["most_in"]),
         "{burn:#}"
     );
+    // The whole step has the place's section, of which this is a part.
+    let functions = burn["functions"].as_array().unwrap();
+    let own = functions
+        .iter()
+        .find(|one| one["function"] == first["most_in"]);
+    let longest = own.and_then(|one| one["longest_ns"].as_i64());
+    assert!(longest >= first["most_ns"].as_i64(), "{functions:?}");
     let foretold = number(&first["foretold_ns"]);
     assert!((worst - 100..=worst).contains(&foretold), "{burn:#}");
     assert!(number(&hold["worst_ns"]) < burnt / 2, "{hold:#}");

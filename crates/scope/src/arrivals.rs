@@ -48,6 +48,9 @@ use timeline::Period;
 /// The quantiles that are reported.
 pub const QUANTILES: [f64; 7] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999_9];
 
+/// The shortest time for which a function runs within one section to be told.
+pub const SHORTEST: Nanos = Nanos(500);
+
 /// The kind of code that is late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
@@ -110,8 +113,8 @@ pub struct Arrivals {
     pub places: Vec<Place>,
     /// True if an arrival may change what follows, as soft interrupts run where interrupts end.
     pub is_forecast: bool,
-    /// How long each function ran at most within one section that keeps its thread or handler
-    /// waiting, of the whole step: also while its load begins and ends, where no sample is taken.
+    /// How long each function ran at most, if for [`SHORTEST`] or more, within one section that
+    /// keeps its thread or handler waiting, of the whole step: also while its load begins and ends, where no sample is taken.
     pub functions: BTreeMap<String, Nanos>,
 }
 
@@ -459,7 +462,13 @@ pub fn arrivals(
         .map_or(Vec::new(), |_| Program::values(&symbols));
     let names = Names::new(&symbols, &programs);
     let mut follower = Follower {
-        tracer: SectionTracer::with_periods(names, preemption, steps.keys().copied(), program),
+        tracer: SectionTracer::with_periods(
+            names,
+            preemption,
+            steps.keys().copied(),
+            program,
+            clock.instructions(SHORTEST),
+        ),
         clock,
         steps,
     };
@@ -479,6 +488,7 @@ pub fn arrivals(
         let functions = tracer.functions_of(number, counts).into_iter();
         let functions =
             functions.map(|(func, ran)| (tracer.names().text(func).to_owned(), clock.time(ran)));
+        let functions = functions.filter(|(_, ran)| *ran >= SHORTEST);
         Arrivals {
             recording: step.recording,
             is_forecast,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use punctual_judge::{Comparison, Pair, compare_rows, is_identical};
 use punctual_model::probe::Shape;
 use punctual_model::{Nanos, Recording, Run};
+use punctual_scope::arrivals::SHORTEST;
 
 use super::differences::{Differences, Numbers, numbers, worded};
 use super::standing::{longer, standing};
@@ -13,7 +14,6 @@ use super::{Row, Standing, Terms, watched};
 use crate::arrivals::{as_far_as_foretold, middle};
 use crate::compare::found;
 use crate::matrix::{Column, Measured, Measurement};
-use crate::scope::arrivals::SHORTEST;
 use crate::stats::Stats;
 
 /// The kind of data that a figure is about.
@@ -469,13 +469,13 @@ fn judged(
         let both: Vec<bool> = both.filter(|_| own.is_virtual()).collect();
         let usual = median.unwrap_or(there).0.abs() as f64;
         let standing = if drawn.of.is_function() {
-            // Less than the shortest that is kept may be just below it.
-            let kept = if drawn.of == Of::InStep {
+            // A function that is not told may run for nearly as long as the shortest that is.
+            let least = if drawn.of == Of::InStep {
                 SHORTEST
             } else {
-                there
+                Nanos::ZERO
             };
-            let grown = (here - there.max(kept)).0 as f64;
+            let grown = (here - there.max(least)).0 as f64;
             longer(compared, grown >= (terms.rule.effect - 1.0) * usual)
         } else {
             standing(

@@ -17,8 +17,6 @@ const SCHEMA: &str = "punctual.arrivals/1";
 /// The version of the teller; only results of the same version are read again.
 /// The `+` precedes the version of the analysis, which changes with each change of its results.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+6");
-/// The shortest time of a function that is kept.
-pub(crate) const SHORTEST: Nanos = Nanos(500);
 /// A wait does not count as growing with a function that is entered less often than this.
 const AGAIN: u32 = 10;
 
@@ -314,6 +312,10 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         let reached = aimed.iter().find(|(of, _)| *of == number);
         shown(place, reached.map(|(_, reached)| reached))
     });
+    let functions = all.functions.iter().map(|(name, ran)| Function {
+        function: name.clone(),
+        longest_ns: *ran,
+    });
     Step {
         number: recording.key.step,
         recording: recording.title(),
@@ -337,19 +339,9 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         quantiles: quantiles.collect(),
         later_than: later.collect(),
         places: places.collect(),
-        functions: Some(functions(all)),
+        functions: Some(functions.collect()),
         not_aimed: not_aimed(all),
     }
-}
-
-/// Returns the functions that run for long enough.
-fn functions(all: &Arrivals) -> Vec<Function> {
-    let long = all.functions.iter().filter(|(_, ran)| **ran >= SHORTEST);
-    let function = |(name, ran): (&String, &Nanos)| Function {
-        function: name.clone(),
-        longest_ns: *ran,
-    };
-    long.map(function).collect()
 }
 
 /// Returns the reason why no wait of a program can be moved.

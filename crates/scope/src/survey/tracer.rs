@@ -20,8 +20,6 @@ use crate::preemptibility::Preemptibility;
 /// The maximum number of blocks of open sections in the log. Beyond it, the times of each function
 /// are added up.
 const LOG: usize = 1 << 20;
-/// The shortest section whose functions are told, in instructions.
-pub const LONG: u64 = 500;
 /// The number of last blocks that stay as they ran: the callers are found there.
 const LAST: usize = 64;
 
@@ -148,8 +146,10 @@ pub struct SectionTracer<'a> {
     calls_action: bool,
     log: Vec<(Func, u64)>,
     found: HashMap<(SectionKind, Func, u32), Found>,
-    /// How long each function ran at most within one section, by step and kind, where periods are
-    /// followed.
+    /// The length, in instructions, from which on a section's functions are kept; `None` if none
+    /// are.
+    long: Option<u64>,
+    /// How long each function ran at most within one long section, by step and kind.
     ran: HashMap<(u32, SectionKind, Func), u64>,
     delays: DelayTracer,
     mended: u64,
@@ -197,6 +197,7 @@ impl<'a> SectionTracer<'a> {
             calls_action: false,
             log: Vec::new(),
             found: HashMap::new(),
+            long: None,
             ran: HashMap::new(),
             delays: DelayTracer::new(),
             mended: 0,
@@ -213,14 +214,17 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    /// Creates a tracer that also tells what is off from one sample to the next of these steps.
+    /// Creates a tracer that also tells what is off from one sample to the next of these steps, and
+    /// the functions of sections of `long` instructions and more.
     pub fn with_periods(
         names: Names<'a>,
         preemption: Preemptibility,
         steps: impl Iterator<Item = u32>,
         program: Option<Program>,
+        long: u64,
     ) -> Self {
         Self {
+            long: Some(long),
             timeline: Some(Timeline::of(steps)),
             program,
             ..Self::new(names, preemption, 0, false)
@@ -833,15 +837,20 @@ impl<'a> SectionTracer<'a> {
         let found = self.found.entry((what, by, step)).or_default();
         found.count += 1;
         found.sum += length;
-        if length > found.longest {
+        let is_longest = length > found.longest;
+        let is_long = self.long.is_some_and(|long| length >= long);
+        if !(is_longest || is_long) {
+            return;
+        }
+        let own = by_function(self.log.get(open.log..).unwrap_or_default());
+        if is_longest {
             (found.longest, found.ended) = (length, func);
-            let own = by_function(self.log.get(open.log..).unwrap_or_default());
-            let most = own.into_iter().max_by_key(|(func, ran)| (*ran, *func));
-            found.most = most.unwrap_or((by, length));
+            let most = own.iter().max_by_key(|(func, ran)| (**ran, **func));
+            found.most = most.map_or((by, length), |(func, ran)| (*func, *ran));
             found.awaited = self.awaited.filter(|_| what == SectionKind::Spinning);
         }
-        if self.timeline.is_some() && length >= LONG {
-            for (func, ran) in by_function(self.log.get(open.log..).unwrap_or_default()) {
+        if is_long {
+            for (func, ran) in own {
                 let most = self.ran.entry((step, what, func)).or_default();
                 *most = ran.max(*most);
             }
@@ -868,8 +877,8 @@ impl<'a> SectionTracer<'a> {
     }
 
     /// Returns how long each function ran at most within one section of a step, from the step's
-    /// beginning to that of the next, in instructions: those of [`LONG`] sections of the kinds
-    /// that `counts` accepts.
+    /// beginning to that of the next, in instructions: in long sections of the kinds that
+    /// `counts` accepts.
     pub fn functions_of(
         &self,
         step: u32,
