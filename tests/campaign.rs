@@ -180,6 +180,15 @@ fn a_budget_ends_it_and_mistakes_are_told_with_their_line() {
             "[[subject]]\nname = \"x\"\nkernel = \"nothing\"\n",
             "matrix.toml:4: expected a kernel",
         ),
+        (
+            "[[limit]]\nprobe = \"timer\"\nload = \"strss\"\nwhat = \"worst\"\nat_most = \"1 s\"\n",
+            "matrix.toml:4: limit 1 (timer, worst at most 1.00 s): expected a measurement by timer \
+             under strss, found timer / idle",
+        ),
+        (
+            "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"115 %\"\nof = \"baseline\"\n",
+            "matrix.toml:4: limit 1: of: expected the name of another subject",
+        ),
     ] {
         let wrong = file(&scratch, "matrix.toml", more);
         let ended = scratch.run(&["campaign", &wrong, "--plan"]);

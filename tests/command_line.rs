@@ -504,7 +504,14 @@ fn a_trace_from_elsewhere_is_explained() {
     );
     for (words, why) in [
         (vec!["explain", &none], "found no event in it"),
-        (vec!["explain", "./nowhere"], "./nowhere: No such file"),
+        (
+            vec!["explain", "./nowhere"],
+            "./nowhere: expected a file, found none of this name",
+        ),
+        (
+            vec!["explain", "nowhere.txt"],
+            "there is neither a run nor a file \"nowhere.txt\"",
+        ),
         (
             vec!["explain", &told, "--captured"],
             "--captured is for runs",

@@ -107,3 +107,26 @@ fn what_a_kernel_does_anyhow_buys_nothing() {
     assert!(trial["why"].is_null(), "{trial}");
     assert!(!text.contains("it buys this"), "{text}");
 }
+
+#[test]
+fn an_unknown_kernel_is_found_before_anything_is_measured() {
+    let scratch = Scratch::new();
+    let root = machine(&scratch);
+    let ended = scratch.run(&[
+        "doctor",
+        "--root",
+        &root,
+        "--measure",
+        "--quiet",
+        "--only",
+        "preempt-rt",
+        "--only",
+        "threadirqs",
+        "--kernel",
+        "nosuch",
+    ]);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["there is no kernel \"nosuch\""]);
+    let runs = scratch.run(&["runs"]);
+    assert_has(&runs.stderr, &["there are no runs yet"]);
+}

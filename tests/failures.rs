@@ -55,11 +55,10 @@ fn a_kernel_that_is_none_is_refused() {
         &["kernel", "add", "--id", "arm", arm],
         &["expected", "arm64"],
     );
-    fails(
-        &scratch,
-        &["kernel", "add", "--id", "none", "/nowhere"],
-        &["/nowhere"],
-    );
+    let ended = scratch.run(&["kernel", "add", "--id", "none", "/nowhere"]);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+    let none = "/nowhere: expected a file, found none of this name";
+    assert_has(&ended.stderr, &[none]);
     let ended = scratch.run(&["run", "demo", "--kernel", "text"]);
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     assert_has(&ended.stderr, &["punctual kernel add --id text"]);

@@ -95,8 +95,10 @@ fn explained(scratch: &Scratch, limits: &str) {
         "{answer}"
     );
     let page = fs::read_to_string(page).unwrap();
+    let subject = answer["subject"].as_str().unwrap();
+    let title = format!("Punctual: {subject} is unfit: ");
     for part in [
-        "Punctual: mine is unfit: ",
+        title.as_str(),
         ", timer: worst at most ",
         "class=\"timeline\"",
         "<ul class=\"key\">",

@@ -39,12 +39,7 @@ pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for path in children(&cache.join("kernels"))? {
         if path.is_dir() {
-            entries.push(Entry {
-                kind: "kernel",
-                what: name(&path),
-                bytes: size(&path)?,
-                used: modified(&path)?,
-            });
+            entries.extend(entry("kernel", name(&path), &path)?);
         }
     }
     for snapshot in snapshot::list(&cache.join("snapshots"))? {
@@ -67,15 +62,23 @@ pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
     let others = [("initramfs", initramfs(cache)?), ("symbols", symbols)];
     for (kind, paths) in others {
         for path in paths {
-            entries.push(Entry {
-                kind,
-                what: name(&path).chars().take(8).collect(),
-                bytes: size(&path)?,
-                used: modified(&path)?,
-            });
+            let what = name(&path).chars().take(8).collect();
+            entries.extend(entry(kind, what, &path)?);
         }
     }
     Ok(entries)
+}
+
+/// The entry for a file or directory; `None` if it is gone by now.
+fn entry(kind: &'static str, what: String, path: &Path) -> io::Result<Option<Entry>> {
+    let bytes = size(path)?;
+    let used = modified(path)?;
+    Ok(used.map(|used| Entry {
+        kind,
+        what,
+        bytes,
+        used,
+    }))
 }
 
 /// Rule for what stays in the cache.
@@ -107,16 +110,21 @@ struct Made {
 }
 
 impl Made {
-    fn new(path: &Path, lock: Option<PathBuf>) -> io::Result<Self> {
+    /// The entry at this path; `None` if it is gone by now.
+    fn new(path: &Path, lock: Option<PathBuf>) -> io::Result<Option<Self>> {
         let snapshot = Snapshot::open(path);
-        let used = snapshot.as_ref().map(|snapshot| snapshot.used);
-        Ok(Self {
-            bytes: size(path)?,
-            used: used.map_or_else(|| modified(path), Ok)?,
+        let used = match &snapshot {
+            Some(snapshot) => Some(snapshot.used),
+            None => modified(path)?,
+        };
+        let bytes = size(path)?;
+        Ok(used.map(|used| Self {
             path: path.to_owned(),
+            bytes,
+            used,
             lock,
             snapshot,
-        })
+        }))
     }
 
     /// The SHA-256 of the initramfs from which a snapshot was made.
@@ -133,11 +141,12 @@ impl Made {
         if is_locked || self.snapshot.as_ref().is_some_and(Snapshot::is_linked) {
             return Ok(false);
         }
-        if self.path.is_dir() {
-            snapshot::remove(&self.path)?;
+        let removed = if self.path.is_dir() {
+            snapshot::remove(&self.path)
         } else {
-            fs::remove_file(&self.path)?;
-        }
+            fs::remove_file(&self.path)
+        };
+        there(&self.path, removed)?;
         Ok(true)
     }
 }
@@ -167,7 +176,7 @@ fn made(cache: &Path) -> io::Result<Vec<Made>> {
     let mut made = Vec::new();
     for path in children(&cache.join("snapshots"))? {
         if path.is_dir() {
-            made.push(Made::new(&path, Some(path.with_extension("lock")))?);
+            made.extend(Made::new(&path, Some(path.with_extension("lock")))?);
         }
     }
     let mut last = BTreeMap::new();
@@ -177,14 +186,15 @@ fn made(cache: &Path) -> io::Result<Vec<Made>> {
         *used = one.used.max(*used);
     }
     for path in initramfs(cache)? {
-        let mut one = Made::new(&path, Some(path.with_extension("lock")))?;
-        one.used = last
-            .get(&stem(&path))
-            .map_or(one.used, |used| one.used.max(*used));
-        made.push(one);
+        let one = Made::new(&path, Some(path.with_extension("lock")))?;
+        made.extend(one.map(|mut one| {
+            let last = last.get(&stem(&path));
+            one.used = last.map_or(one.used, |used| one.used.max(*used));
+            one
+        }));
     }
     for path in children(&cache.join("symbols"))? {
-        made.push(Made::new(&path, None)?);
+        made.extend(Made::new(&path, None)?);
     }
     made.sort_by_key(|one| (one.used, one.snapshot.is_none()));
     Ok(made)
@@ -217,16 +227,33 @@ fn own(cmdline: &str) -> &str {
         .trim()
 }
 
+/// The paths in a directory, without files that a process is writing and has not named yet.
 fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
+    let Some(entries) = there(directory, fs::read_dir(directory))? else {
+        return Ok(Vec::new());
     };
-    let mut paths = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<io::Result<Vec<_>>>()?;
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    let paths = there(directory, paths.collect::<io::Result<Vec<_>>>())?;
+    let mut paths = paths.unwrap_or_default();
+    paths.retain(|path| !name(path).starts_with(UNNAMED));
     paths.sort();
     Ok(paths)
+}
+
+/// The beginning of the names of files that [`punctual_kernels::paths::write_atomically`] writes.
+const UNNAMED: &str = ".tmp";
+
+/// What was found at a path; `None` if there is nothing, as another process may have removed it.
+/// Any other error names the path.
+fn there<T>(path: &Path, found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let told = format!("{}: {error}", path.display());
+            Err(io::Error::new(error.kind(), told))
+        }
+    }
 }
 
 fn name(path: &Path) -> String {
@@ -239,14 +266,16 @@ fn stem(path: &Path) -> String {
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-fn modified(path: &Path) -> io::Result<SystemTime> {
-    fs::metadata(path)?.modified()
+/// The time of the last change; `None` if there is nothing any more.
+fn modified(path: &Path) -> io::Result<Option<SystemTime>> {
+    there(path, fs::metadata(path).and_then(|meta| meta.modified()))
 }
 
-/// The space on disk, in bytes.
+/// The space on disk, in bytes; 0 if there is nothing any more.
 fn size(path: &Path) -> io::Result<u64> {
     if !path.is_dir() {
-        return Ok(fs::symlink_metadata(path)?.blocks() * 512);
+        let meta = there(path, fs::symlink_metadata(path))?;
+        return Ok(meta.map_or(0, |meta| meta.blocks() * 512));
     }
     children(path)?.iter().map(|child| size(child)).sum()
 }
@@ -369,6 +398,36 @@ mod tests {
         assert_eq!(kinds(cache), ["snapshot", "initramfs"]);
         prune(cache, Keep::newest(0)).unwrap();
         assert!(kinds(cache).is_empty());
+    }
+
+    #[test]
+    fn what_another_process_writes_or_has_removed_is_no_entry() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = directory.path();
+        fs::create_dir_all(cache.join("symbols")).unwrap();
+        let written = cache.join("symbols/.tmpA1b2C3");
+        fs::write(&written, "0 T x").unwrap();
+        assert!(kinds(cache).is_empty());
+        assert_eq!(prune(cache, Keep::newest(0)).unwrap(), 0);
+        assert!(written.is_file());
+        let gone = cache.join("symbols/gone");
+        assert_eq!(size(&gone).unwrap(), 0);
+        assert!(Made::new(&gone, None).unwrap().is_none());
+        assert_eq!(entry("symbols", "gone".to_owned(), &gone).unwrap(), None);
+        // It goes between the look and the removal.
+        fs::write(&gone, "0 T x").unwrap();
+        let made = Made::new(&gone, None).unwrap().unwrap();
+        fs::remove_file(&gone).unwrap();
+        assert!(made.remove().unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("symbols");
+        fs::write(&file, "").unwrap();
+        let error = list(directory.path()).unwrap_err().to_string();
+        assert!(error.starts_with(&file.display().to_string()), "{error}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{RunError, describe};
 use crate::hwlat;
+use crate::ssh::{OWN_ECHO, has_echo, sends_frames};
 use crate::system::{Afterwards, Listener, RunEnding, SystemUnderTest};
 use crate::watch::{Until, Watch, Watched, is_ready};
 use crate::workdir::WorkDir;
@@ -49,6 +50,9 @@ pub enum Error {
         "another run is measuring on this machine, and two at a time would measure one another: wait until it has ended"
     )]
     NotAlone,
+    /// An echo answers on this machine.
+    #[error("{OWN_ECHO}")]
+    OwnEcho,
     /// `setpriv`, which makes sure that the target does not outlive its parent, is missing.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
     NoSetpriv,
@@ -131,6 +135,10 @@ impl HostSystem {
             io::ErrorKind::AddrInUse => Error::NotAlone,
             _ => socket()(error),
         })?;
+        let sockets = || fs::read_to_string("/proc/net/udp").unwrap_or_default();
+        if sends_frames(plan) && has_echo(&sockets()) {
+            return Err(Error::OwnEcho);
+        }
         hwlat::end_left_behind(Path::new(hwlat::INSTANCE)).map_err(Error::Hwlat)?;
         let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
         let directory = work.path().to_owned();

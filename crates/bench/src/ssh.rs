@@ -43,6 +43,7 @@ use modules::Modules;
 pub(crate) use client::{End, output};
 pub use modules::Absence;
 pub use peer::{AnsweredSystem, Peer};
+pub(crate) use peer::{OWN_ECHO, has_echo, sends_frames};
 pub(crate) use route::{Fault, named};
 pub use route::{Route, VARIABLE};
 pub(crate) use shell::last_line;
@@ -223,6 +224,12 @@ pub enum Error {
         /// The remedy; empty if none is known.
         remedy: &'static str,
     },
+    /// An echo answers on the board that is measured.
+    #[error("{host}: {OWN_ECHO}")]
+    OwnEcho {
+        /// The board.
+        host: String,
+    },
     /// The echo on a peer has ended while a subject was measured.
     #[error("{host}: nobody answers frames there any more ({said}): measure again")]
     EchoEnded {
@@ -231,6 +238,15 @@ pub enum Error {
         /// The reason.
         said: String,
     },
+}
+
+impl From<Error> for RunError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Interrupted => Self::Interrupted,
+            other => Self::bench(other),
+        }
+    }
 }
 
 impl Error {
@@ -334,7 +350,7 @@ impl Board {
         patience: Duration,
         cancel: &AtomicBool,
     ) -> Result<Self, Error> {
-        let processor = ask_until(route, Instant::now() + patience, cancel)?;
+        let processor = until_reached(patience, cancel, || ask(route, cancel))?;
         let target = &target(processor);
         let at = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => Error::NoTarget {
@@ -392,7 +408,20 @@ impl Board {
         }
         Link::begin(&self.route, &[&before[..], &target].concat())
     }
+
+    /// Returns an error if an echo answers on the board.
+    fn refuse_echo(&self, cancel: &AtomicBool) -> Result<(), Error> {
+        let table = shell::run(&self.route, UDP_SOCKETS, &[], None, cancel)?;
+        if has_echo(&table) {
+            let host = self.route.name().to_owned();
+            return Err(Error::OwnEcho { host });
+        }
+        Ok(())
+    }
 }
+
+/// A script for any POSIX shell that prints the UDP sockets of the machine.
+const UDP_SOCKETS: &str = "cat /proc/net/udp 2>/dev/null || :";
 
 /// A script for any POSIX shell that asks what the board is.
 const ASK: &str = r#"printf "punctual-board %s %s\n" "$(uname -s)" "$(uname -m)""#;
@@ -406,10 +435,15 @@ fn known() -> String {
     format!("{SYSTEM} {} or {last}", others.join(", "))
 }
 
-/// Asks what a board is until it answers; fails if it does not answer before `until`.
-fn ask_until(route: &Route, until: Instant, cancel: &AtomicBool) -> Result<Processor, Error> {
+/// Asks a board until it answers; fails if it does not answer within `patience`.
+fn until_reached<T>(
+    patience: Duration,
+    cancel: &AtomicBool,
+    ask: impl Fn() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let until = Instant::now() + patience;
     loop {
-        match ask(route, cancel) {
+        match ask() {
             Err(Error::Unreachable { .. }) if Instant::now() < until => {
                 if cancel.load(Ordering::SeqCst) {
                     return Err(Error::Interrupted);
@@ -504,6 +538,9 @@ impl SshSystem {
         cancel: &AtomicBool,
         ending: &mut RunEnding,
     ) -> Result<(), RunError> {
+        if sends_frames(plan) {
+            until_reached(self.patience, cancel, || self.board.refuse_echo(cancel))?;
+        }
         let work = WorkDir::new(&self.cache)?;
         let board = self.board.clone();
         let connect = Box::new(move |begins| board.connect(begins));
@@ -521,6 +558,9 @@ impl SshSystem {
         let mut watch = Watch::begin(work.path(), silence, on, cancel)?;
         let result = watch.until(Until::Finished, &mut job);
         ending.console = watch.console.text();
+        if !job.may_have_begun() {
+            return result;
+        }
         let result = result.map_err(|error| of_job(error, watch.gave_up, &self.cache));
         // Unless something else becomes of it, the place stays acquired.
         let place = Unfetched(self.place.clone());

@@ -17,6 +17,7 @@ pub mod snapshot;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +43,7 @@ use punctual_kernels::checksum;
 use punctual_kernels::initramfs::Initramfs;
 use punctual_kernels::paths::{Lock, write_atomically};
 use punctual_model::aim::Aim;
+use punctual_model::frame::FrameError;
 use punctual_model::machine::VirtualMachine;
 use punctual_model::network::Card;
 use punctual_model::{Architecture, MachineRecord};
@@ -137,8 +139,7 @@ impl VirtualBench {
         let bytes = initramfs.finish()?;
         let sha256 = checksum::of_bytes(&bytes);
         let path = self.initramfs(&sha256)?;
-        let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
-        if !there {
+        if !is_it(&path, &sha256).unwrap_or(false) {
             write_atomically(&path, &bytes).map_err(Error::at(&path))?;
             self.trim_cache()?;
         }
@@ -414,11 +415,20 @@ impl Session<'_> {
     }
 
     fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, Error> {
-        let qemu = &self.bench.qemu;
-        check_image(
-            &self.machine.kernel.image,
-            &self.machine.kernel.image_sha256,
+        let (qemu, machine) = (&self.bench.qemu, self.machine);
+        check(
+            &machine.kernel.image,
+            &machine.kernel.image_sha256,
+            Error::Replaced,
         )?;
+        // A resumed guest has unpacked it already.
+        if memory != Memory::Resumed {
+            check(
+                &machine.initramfs,
+                &machine.initramfs_sha256,
+                Error::Damaged,
+            )?;
+        }
         let mut arguments = self.machine.arguments(memory);
         let mut environment = None;
         if let (Some(plugin), false) = (&self.bench.plugin, memory == Memory::Kept) {
@@ -452,18 +462,38 @@ impl Session<'_> {
         let result = body(&mut watch);
         self.console.feed(watch.console.bytes());
         self.went_on = watch.went_on;
-        result
+        let needed = self.machine.memory_mib.into();
+        result.map_err(|error| out_of_room(error, &self.bench.cache, needed))
     }
 }
 
-/// Checks that an image is still the one that was looked up: another command may have put another
-/// build in its place.
-fn check_image(image: &Path, sha256: &str) -> Result<(), Error> {
-    let found = checksum::of_file(image).map_err(Error::at(image))?;
-    if found == sha256 {
+/// Finds the reason for a guest that a full disk may have ended: QEMU gets the signal SIGBUS for a
+/// page of the guest's memory that has no room, and what it cannot write is missing in the stream.
+fn out_of_room(error: RunError, cache: &Path, needed_mib: u64) -> RunError {
+    let may_be = match &error {
+        RunError::Ended(how) => how == SIGBUS,
+        RunError::Stream(fault) => matches!(fault, FrameError::Torn { .. }),
+        _ => false,
+    };
+    let found = may_be.then(|| Error::no_room(cache, needed_mib)).flatten();
+    found.map_or(error, Into::into)
+}
+
+/// The end of a QEMU that SIGBUS has killed, in words.
+const SIGBUS: &str = "killed by signal 7";
+
+/// Checks that a file is still the one that was looked up, as another command may have put another
+/// one in its place, and disks lose bits; otherwise the error is `otherwise`.
+fn check(path: &Path, sha256: &str, otherwise: fn(PathBuf) -> Error) -> Result<(), Error> {
+    if is_it(path, sha256).map_err(Error::at(path))? {
         return Ok(());
     }
-    Err(Error::Replaced(image.to_owned()))
+    Err(otherwise(path.to_owned()))
+}
+
+/// Returns true if the file has this SHA-256.
+fn is_it(path: &Path, sha256: &str) -> io::Result<bool> {
+    Ok(checksum::of_file(path)? == sha256)
 }
 
 /// Lets a booted guest go on to its plan.
@@ -476,3 +506,39 @@ fn set_off(machine: &Machine, watch: &mut Watch, process: &mut Process) -> Resul
 
 /// The interval at which QEMU is asked whether it is done.
 const POLL: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_same_length_with_another_bit_is_not_the_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("initramfs");
+        fs::write(&path, "070701").unwrap();
+        let sha256 = checksum::of_bytes(b"070701");
+        let check = || check(&path, &sha256, Error::Damaged);
+        check().unwrap();
+        fs::write(&path, "070700").unwrap();
+        let told = check().unwrap_err().to_string();
+        assert!(told.contains("damaged: measure again"), "{told}");
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(check(), Err(Error::Io { .. })));
+    }
+
+    #[test]
+    fn a_full_disk_is_named_where_it_may_have_ended_a_guest() {
+        let cache = std::env::temp_dir();
+        let told = |error, needed| out_of_room(error, &cache, needed).to_string();
+        let killed = |signal| RunError::Ended(format!("killed by signal {signal}"));
+        let torn = || RunError::Stream(FrameError::Torn { frame: 3, have: 7 });
+        for error in [killed(7), torn()] {
+            let told = told(error, u64::MAX);
+            assert!(told.contains("MiB are free: free space"), "{told}");
+        }
+        // Something else has ended these.
+        assert!(told(killed(7), 0).contains("killed by signal 7"));
+        assert!(told(killed(11), u64::MAX).contains("killed by signal 11"));
+        assert!(told(torn(), 0).contains("damaged"));
+    }
+}

@@ -422,13 +422,28 @@ impl StoreArgs {
 
 /// Opens a file that the command line names.
 fn open_named(path: &Path) -> Result<File> {
+    if path.is_dir() {
+        let path = path.display();
+        return Err(UsageError(format!("{path}: expected a file, found a directory")).into());
+    }
     File::open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            let path = path.display();
-            UsageError(format!("{path}: expected a file, found none of this name")).into()
-        }
+        ErrorKind::NotFound => found_none(path).into(),
         _ => anyhow::Error::new(error).context(path.display().to_string()),
     })
+}
+
+/// Refuses the name of a file that does not exist. It does not open the file: a pipe can be read
+/// only once.
+fn check_named(path: &Path) -> Result<(), UsageError> {
+    match path.try_exists() {
+        Ok(false) => Err(found_none(path)),
+        _ => Ok(()),
+    }
+}
+
+fn found_none(path: &Path) -> UsageError {
+    let path = path.display();
+    UsageError(format!("{path}: expected a file, found none of this name"))
 }
 
 /// Returns an error if a store is a file that does not exist.

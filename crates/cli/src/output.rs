@@ -150,6 +150,13 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
 pub fn check_file(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     check_parent(path)?;
+    if path.is_dir() {
+        let path = path.display();
+        return Err(UsageError(format!(
+            "expected a file to write to, found the directory {path}: name a file in it"
+        ))
+        .into());
+    }
     whole::check(path).with_context(|| format!("{} cannot be written", path.display()))
 }
 
@@ -272,6 +279,8 @@ mod tests {
         ] {
             assert!(check_file(Some(&wrong)).is_err(), "{}", wrong.display());
         }
+        let refused = check_file(Some(directory.path())).unwrap_err();
+        assert!(refused.is::<UsageError>(), "{refused}");
         check_directory(Some(directory.path())).unwrap();
         assert!(check_directory(Some(&page)).is_err());
     }

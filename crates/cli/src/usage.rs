@@ -3,6 +3,7 @@
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use punctual_runner::suites;
 
 /// The commands whose first word is a suite.
 const MEASURING: [&str; 3] = ["run", "judge", "gate"];
@@ -135,10 +136,22 @@ pub fn with_remedy(mut error: Error, words: &[String]) -> Error {
         error.remove(ContextKind::SuggestedArg);
         tips = vec![remedy.into()];
     }
+    if let Some(suite) = suite_without_command(&error) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        tips = vec![format!("{suite} is a suite: punctual run {suite}").into()];
+    }
     if !tips.is_empty() {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
     error
+}
+
+/// The suite that stands where a command is expected.
+fn suite_without_command(error: &Error) -> Option<String> {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) if suites::find(word).is_ok() => Some(word.clone()),
+        _ => None,
+    }
 }
 
 fn has_kernel_and_subject(error: &Error) -> bool {
@@ -307,6 +320,13 @@ mod tests {
         }
         let other = said("punctual run --probe timer -p samples");
         assert!(!other.contains("tip:"), "{other}");
+    }
+
+    #[test]
+    fn a_suite_in_place_of_a_command_is_told_with_the_command_that_measures_it() {
+        let said = said("punctual demo run");
+        let tip = "tip: demo is a suite: punctual run demo\n";
+        assert!(said.contains(tip) && !said.contains("remove"), "{said}");
     }
 
     #[test]

@@ -59,32 +59,58 @@ pub fn judge_with(
     baselines: &Baselines,
     share: f64,
 ) -> Result<Judgement, Unanswered> {
+    let (judgement, unanswered) = judge_all(limits, runs, baselines, share);
+    unanswered.map_or(Ok(judgement), Err)
+}
+
+/// Like [`judge`], for runs whose plans answer each limit: a limit that the runs themselves do not
+/// answer is undecided, with the reason, and hides no other verdict.
+pub fn judge_each(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Judgement {
+    judge_all(limits, runs, baselines, 1.0).0
+}
+
+/// Judges runs by all limits; also returns the first limit that they do not answer.
+fn judge_all(
+    limits: &[Limit],
+    runs: &[Run],
+    baselines: &Baselines,
+    share: f64,
+) -> (Judgement, Option<Unanswered>) {
     let judged = subjects(runs);
     let baselines = baselines.iter();
     let baselines = baselines
         .map(|(name, runs)| (name, subjects(runs)))
         .collect();
     let mut answers = Vec::new();
+    let mut unanswered = None;
     for (limit, number) in limits.iter().zip(1..) {
-        let unanswered = |reason| Unanswered {
-            number,
-            limit: format!("{}, {}", limit.probe, limit.demand),
-            reason,
-        };
         let case = Case {
             limit,
             subjects: &judged,
             baselines: &baselines,
             level: limit.level() * share,
         };
-        answers.extend(case.answers().map_err(unanswered)?);
+        match case.answers() {
+            Ok(own) => answers.extend(own),
+            Err(reason) => {
+                answers.extend(case.unanswered(&reason));
+                unanswered = unanswered.or_else(|| {
+                    Some(Unanswered {
+                        number,
+                        limit: format!("{}, {}", limit.probe, limit.demand),
+                        reason,
+                    })
+                });
+            }
+        }
     }
     let remarks = judged.iter().flat_map(|one| one.remarks.iter().cloned());
-    Ok(Judgement {
+    let judgement = Judgement {
         answers,
         remarks: remarks.collect(),
         decide: Vec::new(),
-    })
+    };
+    (judgement, unanswered)
 }
 
 /// One limit against all subjects.
@@ -96,7 +122,8 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn answers(&self) -> Result<Vec<Answer>, String> {
+    /// The subjects that the limit means.
+    fn meant(&self) -> Vec<&Subject<'_>> {
         let is_reference = |one: &Subject<'_>| match &self.limit.demand {
             Demand::Relative(.., Reference::Subject(of)) => one.is_called(of),
             _ => false,
@@ -106,7 +133,11 @@ impl Case<'_> {
             names.iter().any(|name| self.limit.means_subject(name))
         };
         let is_meant = |one: &&Subject<'_>| is_named(one) && !is_reference(one);
-        let meant: Vec<&Subject<'_>> = self.subjects.iter().filter(is_meant).collect();
+        self.subjects.iter().filter(is_meant).collect()
+    }
+
+    fn answers(&self) -> Result<Vec<Answer>, String> {
+        let meant = self.meant();
         if meant.is_empty() {
             let named = self.limit.subject.as_deref().unwrap_or("to be judged");
             return Err(format!(
@@ -128,7 +159,8 @@ impl Case<'_> {
         }
         // Where one of several subjects answers, it answers for itself alone.
         if !answers.is_empty() {
-            answers.extend(absent.into_iter().map(|subject| self.absent(subject)));
+            let why = "it was not measured; a limit's subject says of which it is";
+            answers.extend(absent.into_iter().map(|one| self.absent(&one.name, why)));
         }
         if answers.is_empty() {
             return Err(format!(
@@ -307,16 +339,26 @@ impl Case<'_> {
         }
     }
 
+    /// The answers of a limit that no measurement answers: each subject is undecided.
+    fn unanswered(&self, reason: &str) -> Vec<Answer> {
+        let mut names: Vec<&str> = self.meant().iter().map(|one| one.name.as_str()).collect();
+        if names.is_empty() {
+            names.push(self.limit.subject.as_deref().unwrap_or_default());
+        }
+        let names = names.into_iter();
+        names.map(|name| self.absent(name, reason)).collect()
+    }
+
     /// The answer if no measurement of a subject is one that the limit means.
-    fn absent(&self, subject: &Subject<'_>) -> Answer {
+    fn absent(&self, subject: &str, why: &str) -> Answer {
         let load = self.limit.load.as_deref().unwrap_or_default();
         let variant = self.limit.variant.as_deref().unwrap_or_default();
         Answer {
             limit: self.limit.clone(),
-            subject: subject.name.clone(),
+            subject: subject.to_owned(),
             key: RecordingKey::new(&self.limit.probe, load, variant),
             fitness: Fitness::Undecided,
-            why: Why::Gap("it was not measured; a limit's subject says of which it is".to_owned()),
+            why: Why::Gap(why.to_owned()),
             sample: None,
             runs: 0,
             samples: 0,

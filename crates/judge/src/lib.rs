@@ -35,7 +35,7 @@ pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};
 pub use evidence::{beyond_the_kernel, fate, short_of_step, shortcoming};
 pub use extremes::{NoExtremes, ReturnLevel, Tail, tail};
-pub use fitness::{Baselines, Unanswered, forecast_margin, judge, judge_with};
+pub use fitness::{Baselines, Unanswered, forecast_margin, judge, judge_each, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
 pub use pareto::Pareto;
 pub use rule::{Rule, TooFewRuns, percent};

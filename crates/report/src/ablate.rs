@@ -184,11 +184,24 @@ impl Trial {
         self.names.join(" + ")
     }
 
+    /// Returns true if it is two options together: such have figures and no verdict, as the rule's
+    /// level is divided among single options.
+    pub fn is_pair(&self) -> bool {
+        self.names.len() > 1
+    }
+
     /// The rows that the option changes, the largest change first: latencies before throughput.
+    /// None of a pair's, which has no verdict.
     pub fn told(&self) -> Vec<&Row> {
-        let mut told: Vec<&Row> = self.rows.iter().filter(|row| row.is_told()).collect();
-        told.sort_by_key(|row| (!row.is_latency(), -row.by().0.abs()));
-        told
+        let told = |row: &&Row| !self.is_pair() && row.is_told();
+        self.sorted(told)
+    }
+
+    /// These rows, the largest change first: latencies before throughput.
+    fn sorted(&self, is_meant: impl Fn(&&Row) -> bool) -> Vec<&Row> {
+        let mut meant: Vec<&Row> = self.rows.iter().filter(is_meant).collect();
+        meant.sort_by_key(|row| (!row.is_latency(), -row.by().0.abs()));
+        meant
     }
 
     /// Returns true if it behaves as the base does, to the last sample of all rows.
@@ -254,18 +267,30 @@ impl Trial {
 }
 
 impl Ablation {
-    /// Sorts the trials by change, the largest first. Trials without a change keep their order.
+    /// Sorts the trials by change, the largest first. Trials without a change keep their order, and
+    /// so do pairs.
     pub fn rank(&mut self) {
         self.trials.sort_by_key(|trial| -trial.rank());
     }
 
     /// The options that change something by themselves, by their numbers, and so may interact.
     pub fn that_change(&self) -> Vec<usize> {
-        let is_one = |at: &usize| {
-            let trial = &self.trials[*at];
-            trial.names.len() == 1 && !trial.told().is_empty()
-        };
-        (0..self.trials.len()).filter(is_one).collect()
+        let changes = |at: &usize| !self.trials[*at].told().is_empty();
+        (0..self.trials.len()).filter(changes).collect()
+    }
+
+    /// The rows to show of a trial: those that its option changes; of a pair, those that one of its
+    /// two options changes by itself.
+    pub fn shown<'a>(&self, trial: &'a Trial) -> Vec<&'a Row> {
+        if !trial.is_pair() {
+            return trial.told();
+        }
+        let is_own = |one: &&Trial| !one.is_pair() && trial.names.contains(&one.names[0]);
+        let singles = self.trials.iter().filter(is_own);
+        let changed: Vec<String> = singles
+            .flat_map(|one| one.told().into_iter().map(Row::title))
+            .collect();
+        trial.sorted(|row| changed.contains(&row.title()))
     }
 
     /// Returns the sum of the changes that two options make separately, in a row of both together.

@@ -60,7 +60,7 @@ pub struct Setting {
     pub subjects: Vec<Subject>,
     /// Each figure of each measurement.
     pub rows: Vec<Row>,
-    /// The verdicts, where there are limits, or the reason for none.
+    /// The verdicts, or the reason for none; `None` without a limit that its plan can answer.
     pub judgement: Option<Result<Judgement, String>>,
     /// The stories of samples that broke limits: the obstacles in their way.
     pub verdict_stories: Stories,

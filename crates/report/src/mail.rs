@@ -80,9 +80,14 @@ pub(crate) fn counts(cases: &[Told], failed: &str, passed: &str) -> String {
         (count(Outcome::Missing), "not wholly measured"),
         (count(Outcome::Pass), passed),
     ];
-    let some = parts.into_iter().filter(|(count, _)| *count > 0);
+    numbers(&parts)
+}
+
+/// Says how many are what: `2 are worse and 1 is undecided`, without what nothing is.
+fn numbers(parts: &[(usize, &str)]) -> String {
+    let some = parts.iter().filter(|(count, _)| *count > 0);
     let told = some.map(|(count, what)| {
-        let verb = if count == 1 { "is" } else { "are" };
+        let verb = if *count == 1 { "is" } else { "are" };
         format!("{count} {verb} {what}")
     });
     list(&told.collect::<Vec<_>>())

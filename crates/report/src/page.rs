@@ -20,6 +20,7 @@ use crate::figure::{self, Figure, Group, Kind};
 use crate::matrix::{Column, Matrix, distinct};
 use crate::repeat;
 use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
+use crate::scope::page::code;
 use crate::shell::{Chapter, Page, folded, wide};
 use crate::stats::Stats;
 use crate::summary::{self, summary};
@@ -31,9 +32,9 @@ const ONE_DRAW: &str = "A worst case is the worst that was seen: one draw, which
     changes.";
 
 /// How far two builds of one source are apart. `docs/JUDGE.md` has the trial.
-const LAYOUT: &str = "Two builds of one source differ, too, since their code lies elsewhere: \
-    harmless changes move a median by less than 2 %, but the worst sample under load by a half \
-    and more.";
+const LAYOUT: &str = "Two builds of one source also differ, because their code is laid out \
+    differently in memory: harmless changes move a median by less than 2 %, but the worst sample \
+    under load by half or more.";
 
 /// A table with more lines than this is shown in two.
 const LONGEST: usize = 70;
@@ -57,10 +58,12 @@ pub fn runs_page(runs: &[Run], documents: &[Document]) -> Page {
     }
 }
 
-/// Returns the worst of the first row of latencies, for the title.
+/// Returns the worst row of what the lead speaks of, for the title; the first row of latencies
+/// where it speaks of none.
 /// `: timer, stress, cpu0: 8.07 µs (rt) to 508 µs (full) at worst`.
 fn worst_of(matrix: &Matrix<'_>) -> String {
-    let row = matrix.rows.iter().find(|row| !row.is_throughput());
+    let first = || matrix.rows.iter().find(|row| !row.is_throughput());
+    let row = summary::worst_row(matrix).or_else(first);
     // Virtual and real times are not compared.
     let Some(row) = row.filter(|_| !matrix.is_mixed()) else {
         return String::new();
@@ -75,6 +78,7 @@ fn worst_of(matrix: &Matrix<'_>) -> String {
         [] => return String::new(),
         [(worst, name)] if matrix.columns.len() > 1 => format!("{worst} ({name})"),
         [(worst, _)] => worst.to_string(),
+        [(low, _), .., (high, _)] if low == high => low.to_string(),
         [(low, best), .., (high, name)] => format!("{low} ({best}) to {high} ({name})"),
     };
     format!(": {}: {span} at worst", row.title())
@@ -155,7 +159,7 @@ fn measured(matrix: &Matrix<'_>) -> Markup {
         p.soft { (head_line(matrix)) }
         (tables(sheet, matrix))
         @if let Some(note) = colours { p.soft { (note) } }
-        @for place in crate::rows::places(matrix) { p.soft { (place) } }
+        @for place in crate::rows::places(matrix) { p.soft { (code(&place)) } }
         p.soft { (ONE_DRAW) }
         @if has_two_builds(matrix) { p.soft { (LAYOUT) } }
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
@@ -340,6 +344,22 @@ mod tests {
     }
 
     #[test]
+    fn the_title_names_the_worst_row_of_what_the_lead_speaks_of() {
+        let of = |cpu, value| fixtures::recording(["timer", "stress", cpu], &[value; 10]);
+        let runs = [fixtures::run_with(vec![
+            of("cpu0", 5_000),
+            of("cpu1", 9_000),
+        ])];
+        let title = "timer, stress, cpu1: 9.00 µs at worst</h1>";
+        assert_has(&page_of(&runs), &[title]);
+        // Equals are no span.
+        let [run] = runs;
+        let mut other = run.clone();
+        (other.id, other.subject.name) = ("r9".into(), "other".into());
+        assert_has(&page_of(&[run, other]), &[title]);
+    }
+
+    #[test]
     fn every_cell_says_something() {
         for runs in [fixtures::whole(), fixtures::with_gaps()] {
             let text = page_of(&runs);
@@ -425,7 +445,7 @@ mod tests {
         assert!(!page_of(&runs).contains("Two builds of one source"));
         let provenance = runs[0].provenance.as_mut().unwrap();
         provenance.version = "#2 SMP".to_owned();
-        assert_has(&page_of(&runs), &["Two builds of one source differ, too"]);
+        assert_has(&page_of(&runs), &["Two builds of one source also differ"]);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use punctual_judge::{Comparison as Judged, Rule, Verdict, fate};
 use punctual_model::histogram::HIGHEST;
 use punctual_model::record::Provenance;
-use punctual_model::run::State;
-use punctual_model::{Fact, Facts, Run, VirtualClock};
+use punctual_model::run::{IMPORTED, State};
+use punctual_model::{Fact, Facts, Preemption, Run, VirtualClock};
 
 use crate::arrivals::{MEANING, figures as figures_of_arrivals};
 use crate::compare::{Leading, against_first};
@@ -353,6 +353,16 @@ fn machine(column: &Column<'_>) -> Option<String> {
     if runs.is_empty() || column.is_virtual() {
         return None;
     }
+    if runs.iter().all(|(_, read_back)| is_unknown(read_back)) {
+        let name = &column.name;
+        let says_not = match runs.len() {
+            1 => "the file does not say",
+            _ => "the files do not say",
+        };
+        return Some(format!(
+            "{name}: {says_not} which kernel, CPU or governor this was."
+        ));
+    }
     let known = |key: &str| {
         by_runs(&runs, |read_back| match read_back.facts.get(key) {
             None | Some(Fact::Unknown { .. }) => "unknown".to_owned(),
@@ -371,6 +381,22 @@ fn machine(column: &Column<'_>) -> Option<String> {
         gaps(&runs),
         idle_states(&runs),
     ))
+}
+
+/// Returns true if nothing is known of an imported run's machine.
+fn is_unknown(read_back: &Provenance) -> bool {
+    let facts = &read_back.facts;
+    let is_known = |key: &&str| {
+        facts
+            .get(*key)
+            .is_some_and(|fact| !matches!(fact, Fact::Unknown { .. }))
+    };
+    facts.contains_key(IMPORTED)
+        && read_back.release == "unknown"
+        && matches!(read_back.preemption, Preemption::Unknown(_))
+        && !["cpu", "cpus_online", "governors", "virtualised"]
+            .iter()
+            .any(is_known)
 }
 
 /// The value that all runs have, or each value with its runs.

@@ -2,11 +2,12 @@
 //! The results of a search: text, page, JSON, and loads and C programs that repeat them.
 
 use punctual_model::Nanos;
-use punctual_search::minimise::{Confirmed, Find, Growth, Order};
+use punctual_search::minimise::{Confirmed, Find, Gone, Growth, Order};
 use punctual_search::{Asked, Grammar, Merged, Program, Search, Seen, Stretch, c};
 use serde::Serialize;
 
 use crate::block::{self, Block};
+use crate::repeat::quoted;
 use crate::text::{self, counted, thousands};
 use crate::{figure, shell};
 
@@ -26,11 +27,13 @@ pub struct Told<'a> {
     /// The finds, each as short as it can be.
     pub finds: &'a [Find],
     /// Stretches that were in the corpus, but that no guest of its own has shown again.
-    pub gone: &'a [Stretch],
+    pub gone: &'a [Gone],
     /// Stretches that need no call: the start and the end of each program show them.
     pub without_calls: &'a [Stretch],
-    /// The place of their loads; empty if none was written.
+    /// The directory of the search.
     pub place: &'a str,
+    /// True if the finds are there as loads and in C.
+    pub are_written: bool,
     /// The kinds of calls that its programs are made of.
     pub grammar: &'a Grammar,
 }
@@ -59,8 +62,8 @@ pub struct Outcome<'a> {
     merged: &'a [Merged],
     /// The finds.
     finds: Vec<Again<'a>>,
-    /// Stretches that no guest of its own has shown again.
-    not_repeated: &'a [Stretch],
+    /// Stretches that no guest of its own has shown again, and why.
+    not_repeated: &'a [Gone],
     /// Stretches that the start and the end of each program show.
     without_calls: &'a [Stretch],
     /// Programs that a guest was lost to, and why.
@@ -149,7 +152,10 @@ fn about(find: &Find) -> Vec<Block> {
     for growth in &find.growth {
         let lengths = growth.lengths.iter();
         let lengths: Vec<String> = lengths
-            .map(|(number, ns)| format!("{}: {}", thousands(*number), time(*ns)))
+            .map(|(number, ns)| {
+                let length = ns.map_or_else(|| "guest lost".to_owned(), time);
+                format!("{}: {length}", thousands(*number))
+            })
             .collect();
         let (with, order) = (&growth.with, growth.order.name());
         blocks.push(Block::Para(format!(
@@ -168,12 +174,21 @@ fn growth(growth: &[Growth]) -> String {
     if !grows.is_empty() {
         return grows.join("; ");
     }
-    let needed = growth.iter().filter(|one| one.order == Order::Threshold);
-    let needed: Vec<&str> = needed.map(|one| one.with.as_str()).collect();
-    if needed.is_empty() {
+    let of = |order: Order| {
+        let own = growth.iter().filter(|one| one.order == order);
+        let own: Vec<&str> = own.map(|one| one.with.as_str()).collect();
+        (!own.is_empty()).then(|| format!("{}: {}", order.name(), own.join(", ")))
+    };
+    let others = [Order::Threshold, Order::Unknown].into_iter();
+    let others: Vec<String> = others.filter_map(of).collect();
+    if others.is_empty() {
         return "does not grow with any number of it".to_owned();
     }
-    format!("has a threshold: {}", needed.join(", "))
+    others.join("; ")
+}
+
+fn programs(candidates: u64) -> String {
+    counted(candidates as usize, "program")
 }
 
 impl Told<'_> {
@@ -191,12 +206,12 @@ impl Told<'_> {
         };
         let others = self.others_searches();
         format!(
-            "{} ({}), seed {}: {} programs of system calls, {how}, as {who}{others}; {} at which \
+            "{} ({}), seed {}: {} of system calls, {how}, as {who}{others}; {} at which \
              something was off",
             search.asked.kernel,
             self.preemption,
             search.asked.seed,
-            thousands(search.candidates),
+            programs(search.candidates),
             counted(search.corpus.entries().len(), "place"),
         )
     }
@@ -220,10 +235,10 @@ impl Told<'_> {
             ("searches have", "seeds")
         };
         format!(
-            "; and what {} other {word} found ({seed} {}), of {} programs",
+            "; and what {} other {word} found ({seed} {}), of {}",
             merged.len(),
             seeds.join(", "),
-            thousands(candidates)
+            programs(candidates)
         )
     }
 
@@ -261,10 +276,12 @@ impl Told<'_> {
             let again = self.again(&first.program);
             blocks.push(Block::Para(format!("The first one again: {again}")));
         }
-        if !self.place.is_empty() && !self.finds.is_empty() {
+        if self.are_written && !self.finds.is_empty() {
+            let first = format!("{}/worst-01.toml", self.place);
             blocks.push(Block::Para(format!(
-                "The finds as loads: {0}/worst-01.toml and so on (`punctual run demo --load \
-                 {0}/worst-01.toml`); in C: {0}/worst-01.c and so on",
+                "The finds as loads: {first} and so on (`punctual run demo --load {}`); in C: \
+                 {}/worst-01.c and so on",
+                quoted(&first),
                 self.place
             )));
         }
@@ -289,12 +306,11 @@ impl Told<'_> {
                 cause(own)
             )));
         }
-        for gone in self.gone {
+        for Gone { stretch, why } in self.gone {
             blocks.push(Block::Para(format!(
-                "Not repeated: {} of {} was seen after other programs; a guest of its own did not \
-                 show it.",
-                time(gone.ns),
-                cause(gone)
+                "Not repeated: {} of {} was seen after other programs; {why}.",
+                time(stretch.ns),
+                cause(stretch)
             )));
         }
         for (program, why) in &self.search.killers {
@@ -311,21 +327,23 @@ impl Told<'_> {
         let boot = if asked.boot.is_empty() {
             String::new()
         } else {
-            format!(" --boot '{}'", asked.boot)
+            format!(" --boot {}", quoted(&asked.boot))
         };
         let root = if asked.root { " --root" } else { "" };
         let grammar = if asked.grammar.is_empty() {
             String::new()
         } else {
-            format!(" --grammar {}/{GRAMMAR}", self.place)
+            let path = format!("{}/{GRAMMAR}", self.place);
+            format!(" --grammar {}", quoted(&path))
         };
         let each = asked
             .each
             .map(|each| format!(" --each {}ms", each.0 / 1_000_000));
         format!(
-            "punctual search --kernel {}{boot}{root}{grammar}{} --program '{program}'",
-            asked.kernel,
-            each.unwrap_or_default()
+            "punctual search --kernel {}{boot}{root}{grammar}{} --program {}",
+            quoted(&asked.kernel),
+            each.unwrap_or_default(),
+            quoted(program)
         )
     }
 
@@ -340,7 +358,7 @@ impl Told<'_> {
             (self.finds.iter()).partition(|find| grows(&find.growth));
         let mut blocks = vec![Block::Para(self.head())];
         if growing.is_empty() {
-            let text = "No find grows with a number of its program.";
+            let text = "No find is known to grow with a number of its program.";
             blocks.extend((!self.finds.is_empty()).then(|| Block::Para(text.to_owned())));
         }
         let finds: Vec<&Find> = growing.into_iter().chain(others).collect();
@@ -351,7 +369,7 @@ impl Told<'_> {
             blocks.push(Block::Code(find.program.clone()));
             blocks.extend(about(find));
             let figures = find.growth.iter().filter(|one| one.order.grows());
-            let figures = figures.filter_map(|one| figure::growth(&one.with, &one.lengths));
+            let figures = figures.filter_map(|one| figure::growth(&one.with, &one.known()));
             blocks.extend(figures.map(|svg| Block::Figure(svg.into_string())));
             blocks.push(Block::Para("Again:".to_owned()));
             blocks.push(Block::Code(self.again(&find.program)));
@@ -587,6 +605,99 @@ fn work(told: &str) -> String {
 mod tests {
     use super::*;
     use crate::schema::assert_is_of;
+
+    fn search() -> Search {
+        Search {
+            candidates: 1,
+            ..Search::new(Asked {
+                kernel: "debian-6.12".into(),
+                image_sha256: String::new(),
+                boot: "preempt=full quiet".into(),
+                seed: 1,
+                root: false,
+                random: false,
+                grammar: "# None.".into(),
+                each: None,
+            })
+        }
+    }
+
+    fn stretch() -> Stretch {
+        Stretch {
+            what: "preemption off".into(),
+            function: "pipe_write".into(),
+            most: "pipe_write".into(),
+            ns: 1_000,
+        }
+    }
+
+    fn find() -> Find {
+        Find {
+            stretch: stretch(),
+            program: "pipe; write-pipe 1024".into(),
+            found: ("pipe; write-pipe 1024".into(), 1_000),
+            growth: vec![Growth {
+                with: "size of write-pipe".into(),
+                lengths: vec![(512, None), (1_024, Some(1_000)), (2_048, None)],
+                order: Order::Unknown,
+            }],
+            confirmed: None,
+        }
+    }
+
+    /// Gives what is told of one find to a function.
+    fn told<T>(place: &str, are_written: bool, of: impl FnOnce(&Told<'_>) -> T) -> T {
+        of(&Told {
+            search: &search(),
+            preemption: "full",
+            finds: &[find()],
+            gone: &[Gone {
+                stretch: stretch(),
+                why: "a guest of its own was lost (it panicked)".into(),
+            }],
+            without_calls: &[],
+            place,
+            are_written,
+            grammar: &Grammar::default(),
+        })
+    }
+
+    #[test]
+    fn a_shell_takes_the_commands_whatever_the_directory_is_called() {
+        let again = "punctual search --kernel debian-6.12 --boot 'preempt=full quiet' --grammar \
+                     'my finds/grammar.toml' --program 'pipe; write-pipe 1024'";
+        let load = "`punctual run demo --load 'my finds/worst-01.toml'`";
+        let text = told("my finds", true, |told| told.text(1_000));
+        assert!(text.contains(again) && text.contains(load), "{text}");
+        let json = told("my finds", true, |told| serde_json::to_value(told.json()));
+        assert_eq!(json.unwrap()["finds"][0]["again"], again);
+    }
+
+    #[test]
+    fn loads_that_were_not_written_are_not_named() {
+        for are_written in [true, false] {
+            let text = told("cc", are_written, |told| told.text(1_000));
+            assert_eq!(text.contains("cc/worst-01"), are_written, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_lost_guest_is_told_as_such_and_nothing_is_known_of_it() {
+        let text = told("cc", true, |told| told.text(1_000));
+        for part in [
+            "512: guest lost, 1,024: 1.00 µs, 2,048: guest lost",
+            "growth unknown: size of write-pipe",
+            "was seen after other programs; a guest of its own was lost (it panicked).",
+            "seed 1: 1 program of system calls, ",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let json = told("cc", true, |told| serde_json::to_value(told.json())).unwrap();
+        assert!(json["finds"][0]["growth"][0]["lengths"][0][1].is_null());
+        assert_eq!(json["not_repeated"][0]["ns"], 1_000);
+        let why = json["not_repeated"][0]["why"].as_str();
+        assert!(why.is_some_and(|why| why.contains("panicked")), "{json:#}");
+    }
 
     #[test]
     fn the_schemas_are_what_the_types_say() {

@@ -75,6 +75,8 @@ impl Figure {
 pub struct Line {
     /// The kernels' common name, without versions; boot arguments behind it.
     pub name: String,
+    /// The suite that measured it, or was to.
+    pub suite: String,
     /// Each release.
     pub releases: Vec<Release>,
     /// The releases that could not be had.
@@ -182,11 +184,13 @@ impl Row {
 pub fn lines(runs: &[Run], rule: &Rule) -> Vec<Line> {
     let matrix = Matrix::new(runs);
     let names = distinct(matrix.columns.iter().map(line_of));
+    let suite = runs.first().map_or("", |run| run.suite.as_str());
     let line = |name: &String| {
         let own = matrix.columns.iter().filter(|one| line_of(one) == *name);
         let columns: Vec<&Column<'_>> = own.collect();
         Line {
             name: name.clone(),
+            suite: suite.to_owned(),
             releases: releases(&columns),
             left_out: Vec::new(),
             rows: rows(&matrix.rows, &columns, rule),
@@ -195,9 +199,9 @@ pub fn lines(runs: &[Run], rule: &Rule) -> Vec<Line> {
     names.iter().map(line).collect()
 }
 
-/// Returns the lines of some runs, with the releases that could not be had.
+/// Returns the lines of some runs of a suite, with the releases that could not be had.
 /// A line without any release that could be had is one without releases.
-pub fn whole_lines(runs: &[Run], rule: &Rule, left_out: &[LeftOut]) -> Vec<Line> {
+pub fn whole_lines(runs: &[Run], rule: &Rule, suite: &str, left_out: &[LeftOut]) -> Vec<Line> {
     let mut all = lines(runs, rule);
     for one in left_out {
         let kernel = without_version(&one.kernel);
@@ -206,6 +210,7 @@ pub fn whole_lines(runs: &[Run], rule: &Rule, left_out: &[LeftOut]) -> Vec<Line>
         if !all.iter().any(is_own) {
             all.push(Line {
                 name: kernel.to_owned(),
+                suite: suite.to_owned(),
                 releases: Vec::new(),
                 left_out: Vec::new(),
                 rows: Vec::new(),

@@ -42,6 +42,13 @@ pub fn summary(runs: &[Run]) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
+/// The row of the worst latency that the summary speaks of; `None` if it speaks of none.
+pub fn worst_row<'a>(matrix: &'a Matrix<'_>) -> Option<&'a Measurement> {
+    let columns = matrix.columns.iter().collect();
+    let rows = &matrix.rows;
+    SameClock { columns, rows }.latency()
+}
+
 /// A figure so many times the headline's is mentioned with it.
 const FAR: i64 = 5;
 
@@ -50,6 +57,9 @@ struct SameClock<'a> {
     columns: Vec<&'a Column<'a>>,
     rows: &'a [Measurement],
 }
+
+/// The name of an imported run: it has no seed.
+const FILE: &str = "file";
 
 /// A subject's figure.
 #[derive(Clone)]
@@ -60,7 +70,7 @@ struct SubjectFigure {
     value: Nanos,
     /// In virtual time its seeds; in real time, where seeds may be equal, its runs.
     draws: usize,
-    /// The name of one of them.
+    /// The name of one of them; `file` where all were imported.
     unit: &'static str,
     /// The kernel's version; empty if it is not known.
     version: String,
@@ -74,7 +84,7 @@ enum Together {
     Apart(Vec<(String, Verdict)>),
 }
 
-impl SameClock<'_> {
+impl<'a> SameClock<'a> {
     fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         let mut pair = None;
@@ -119,7 +129,7 @@ impl SameClock<'_> {
 
     /// Chooses the measurement to speak of.
     /// The timer comes before others, under the load under which the worst of all was.
-    fn latency(&self) -> Option<&Measurement> {
+    fn latency(&self) -> Option<&'a Measurement> {
         let first = self.spoken_of(|row| !row.is_throughput())?;
         let same = self.rows.iter().filter(|row| row.probe == first.probe);
         // Of equals, and where nothing was measured, the first.
@@ -129,7 +139,7 @@ impl SameClock<'_> {
         })
     }
 
-    fn spoken_of(&self, kind: impl Fn(&Measurement) -> bool) -> Option<&Measurement> {
+    fn spoken_of(&self, kind: impl Fn(&Measurement) -> bool) -> Option<&'a Measurement> {
         let candidate = |row: &&Measurement| {
             kind(row) && !row.view().spoken.is_empty() && self.is_measured(row)
         };
@@ -194,7 +204,11 @@ impl SameClock<'_> {
                 name: column.name.clone(),
                 value: value(&Stats::of(&found))?,
                 draws,
-                unit: column.unit(),
+                unit: if column.runs.iter().all(|run| run.is_imported()) {
+                    FILE
+                } else {
+                    column.unit()
+                },
                 version: version(column),
             })
         };
@@ -399,10 +413,14 @@ fn worst_cases(
     let Some((low, high)) = pair else {
         return Some(format!("{opening} {}.", told(figures.first()?)));
     };
+    let second = if low.value == high.value {
+        format!("on {}{}", high.name, each(high))
+    } else {
+        told(high)
+    };
     let mut comparison = format!(
-        "{opening} {} and {}: {}.",
+        "{opening} {} and {second}: {}.",
         told(low),
-        told(high),
         verdict(low, high, judged, &LATENCY)
     );
     if low.version != high.version {
@@ -569,6 +587,12 @@ fn undecided(one: &SubjectFigure, other: &SubjectFigure, open: &Verdict, place: 
         Verdict::Undecided(few) => {
             let (have, needed) = (few.have.0.min(few.have.1), few.needed);
             let have = counted(have, unit);
+            if unit == FILE {
+                return format!(
+                    "no verdict{place} from {have} of each, {needed} files of each machine are \
+                     needed"
+                );
+            }
             format!(
                 "no verdict{place} from {have} of each, {needed} are needed (--seeds 1..{needed})"
             )

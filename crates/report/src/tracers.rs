@@ -27,7 +27,8 @@ pub struct Traced {
     pub run: Run,
     /// The tracer that was asked for.
     pub tracer: Option<Tracer>,
-    /// The reason why it did not run, if it did not.
+    /// The reason why it has no figures, if it has none: the tracer did not run, or the run was not
+    /// measured to its end.
     pub absent: Option<String>,
     /// The scope's stories of some of its samples, evenly apart.
     pub followed: Vec<Story>,
@@ -308,17 +309,64 @@ mod tests {
         assert_eq!(neither.agreement(), Some(Agreement::Function));
     }
 
-    #[test]
-    fn what_was_not_had_has_no_figures_and_a_reason() {
-        let traced = |tracer, absent: Option<&str>| Traced {
+    fn traced(tracer: Option<Tracer>, absent: Option<&str>, told: Vec<Told>) -> Traced {
+        Traced {
             run: fixtures::run("rt", 1),
             tracer,
             absent: absent.map(str::to_owned),
             followed: Vec::new(),
-            told: Vec::new(),
+            told,
+        }
+    }
+
+    #[test]
+    fn a_caught_sample_that_the_scope_does_not_explain_has_a_reason() {
+        let nothing = Breakdown::empty(SampleSpan::Lateness, Nanos(1_000));
+        let untold = || Told {
+            truth: Err("the marks do not fit".to_owned()),
+            ..pair(&nothing, Ok(nothing.clone()))
         };
+        let text = |told| {
+            let mut events = traced(Some(Tracer::Events), None, told);
+            events.followed = vec![Err("it has no marks".to_owned())];
+            tracers_text(&[traced(None, None, Vec::new()), events], 200)
+        };
+        let found = text(vec![
+            untold(),
+            pair(&nothing, Ok(nothing.clone())),
+            untold(),
+        ]);
+        for line in [
+            "events: the scope does not explain 2 of the 3 caught samples: the marks do not fit",
+            "events: the scope does not explain 1 of the 1 evenly spaced samples: it has no marks",
+        ] {
+            assert!(found.contains(line), "{found}");
+        }
+        let found = text(vec![pair(&nothing, Ok(nothing.clone()))]);
+        assert!(!found.contains("caught samples"), "{found}");
+    }
+
+    #[test]
+    fn without_figures_of_no_tracer_nothing_is_added_to_them() {
+        let failed = "r1 (seed 1): the run failed: the guest's kernel panicked";
+        let all = [
+            traced(None, Some(failed), Vec::new()),
+            traced(Some(Tracer::Events), None, Vec::new()),
+        ];
+        let text = tracers_text(&all, 200);
+        assert!(text.contains(&format!("none: {failed}")), "{text}");
+        let row = text.lines().find(|line| line.contains("events"));
+        let figures = row.unwrap().split("events").nth(1).unwrap();
+        assert!(figures.split_whitespace().all(|one| one == "–"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_had_has_no_figures_and_a_reason() {
         let why = "the kernel has no tracer irqsoff";
-        let all = [traced(None, None), traced(Some(Tracer::Irqsoff), Some(why))];
+        let all = [
+            traced(None, None, Vec::new()),
+            traced(Some(Tracer::Irqsoff), Some(why), Vec::new()),
+        ];
         let text = tracers_text(&all, 80);
         let mut lines = text.lines().filter(|line| line.contains("irqsoff"));
         assert!(

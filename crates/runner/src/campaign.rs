@@ -37,8 +37,8 @@ pub struct Campaign {
     pub summary: String,
     /// The suites with their subjects, one setting for each number of CPUs and each load.
     pub settings: Vec<Setting>,
-    /// The limits that the subjects must meet.
-    pub limits: Vec<Limit>,
+    /// The limits that the subjects must meet, each with its line in the file.
+    pub limits: Vec<(usize, Limit)>,
     /// The time during which new runs are begun.
     pub budget: Option<Duration>,
     /// The parts that are left out, with the reasons.

@@ -33,7 +33,7 @@ pub enum Error {
     #[error("{0}")]
     NotOffered(String),
     /// A file cannot be read.
-    #[error("{}: {error}", .path.display())]
+    #[error("{}: {}", .path.display(), found(error))]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -81,7 +81,10 @@ impl Error {
             | Self::NotOffered(_)
             | Self::Userland(_) => true,
             // Suites, limits, campaigns and loads are files that the user names.
-            Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
+            Self::Io { error, .. } => matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::IsADirectory
+            ),
             Self::Kernel(error) => error.is_request(),
             _ => false,
         }
@@ -95,6 +98,15 @@ impl Error {
         Self::Request(format!(
             "there is no {kind} \"{name}\"{hint} (there are: {known})"
         ))
+    }
+}
+
+/// What was found in place of a file; other errors as the system names them.
+fn found(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "expected a file, found none of this name".to_owned(),
+        io::ErrorKind::IsADirectory => "expected a file, found a directory".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -130,6 +142,24 @@ fn apart(one: &str, other: &str) -> (bool, Vec<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_none_is_told_in_words_and_is_a_wrong_request() {
+        for (kind, expected) in [
+            (
+                io::ErrorKind::NotFound,
+                "x.toml: expected a file, found none of this name",
+            ),
+            (
+                io::ErrorKind::IsADirectory,
+                "x.toml: expected a file, found a directory",
+            ),
+        ] {
+            let error = Error::at(Path::new("x.toml"))(kind.into());
+            assert_eq!(error.to_string(), expected);
+            assert!(error.is_request());
+        }
+    }
 
     #[test]
     fn a_near_miss_is_named() {

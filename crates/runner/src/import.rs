@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns the measurement of another program into a run, as far as its file permits.
 
-use std::borrow::Cow;
+mod commands;
+
 use std::collections::BTreeMap;
 
 use jiff::fmt::rfc2822;
 use punctual_formats::FormatError;
-use punctual_formats::foreign::{self, Counted, Distribution, Foreign, System};
+use punctual_formats::foreign::{Counted, Distribution, Foreign, System};
 use punctual_kernels::checksum;
 use punctual_model::finding::{Fact, Facts};
 use punctual_model::imported::{ASKED, FIGURES, PRIORITY, SAID, THREAD, UNIT};
@@ -15,6 +16,8 @@ use punctual_model::record::Provenance;
 use punctual_model::recording::{DISTRIBUTION, MEAN_WITHIN, MISSED};
 use punctual_model::run::{IMPORTED, IMPORTED_PROBE, IMPORTED_TEXT, Request, Run, State, Subject};
 use punctual_model::{MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey};
+
+pub use commands::UNREAD;
 
 /// Names that many machines have: they do not tell machines apart.
 const COMMON: [&str; 5] = [
@@ -47,6 +50,12 @@ pub enum ImportError {
     /// The file has no known format, or is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// The file is the first part of JSON, up to this line.
+    #[error(
+        "line {0}: expected the last brace, found the end of the file: it was not copied or \
+         written whole"
+    )]
+    BrokenOff(usize),
     /// The file itself gives another unit than the user.
     #[error("expected a file that does not say its unit, found one of {0} ns")]
     Unit(u64),
@@ -66,7 +75,7 @@ pub enum ImportError {
 /// If the file has no known format, is damaged, or contradicts itself or the facts given by the
 /// user.
 pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportError> {
-    let mut foreign = foreign::read_bytes(&as_the_shell(content))?;
+    let mut foreign = commands::read(content)?;
     foreign.cut_short = foreign.cut_short.take().or_else(|| died(&foreign));
     let unit_ns = match (foreign.unit_ns, told.nanoseconds) {
         (Some(unit_ns), true) if unit_ns != 1 => return Err(ImportError::Unit(unit_ns)),
@@ -112,68 +121,6 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
         (None, None) => (State::Finished, None),
     };
     Ok(run)
-}
-
-/// Makes of the command lines above a result what its program was given: without what the shell
-/// does with the output (`2>&1 | tee log`), and without those of earlier results.
-fn as_the_shell(content: &[u8]) -> Cow<'_, [u8]> {
-    let Ok(text) = std::str::from_utf8(content) else {
-        return content.into();
-    };
-    let is_output = |line: &str| line.starts_with("T:") || line.starts_with("# Histogram");
-    let above = text.lines().take_while(|line| !is_output(line)).enumerate();
-    let commands: Vec<(usize, &str, usize)> = above
-        .filter_map(|(number, line)| Some((number, line, command_in(line)?)))
-        .collect();
-    let is_cyclictest =
-        |(_, line, at): &&(usize, &str, usize)| line[*at..].starts_with("cyclictest ");
-    // The reader of rtla's takes its own last.
-    let last = commands
-        .iter()
-        .rfind(is_cyclictest)
-        .map(|(number, ..)| *number);
-    shortened(text, &commands, last)
-}
-
-/// The place in a line where a command of cyclictest, or of rtla, begins.
-fn command_in(line: &str) -> Option<usize> {
-    let begins =
-        |at: &usize| line[..*at].ends_with(|c: char| c.is_whitespace() || "/#$".contains(c));
-    let found = ["cyclictest -", "rtla timerlat ", "timerlat hist "].iter();
-    let at = found.filter_map(|name| line.find(name)).min()?;
-    (at == 0 || begins(&at)).then_some(at)
-}
-
-/// The text with each command line up to what is the shell's, and of cyclictest's only the last one,
-/// if it is given. Lines keep their numbers.
-fn shortened<'a>(
-    text: &'a str,
-    commands: &[(usize, &str, usize)],
-    last: Option<usize>,
-) -> Cow<'a, [u8]> {
-    let mut changed = false;
-    let mut lines: Vec<&str> = text.split('\n').collect();
-    for (number, line, at) in commands {
-        let own = &line[*at..];
-        let is_earlier = own.starts_with("cyclictest ") && last.is_some_and(|last| *number < last);
-        let end = own.find(['|', '>', '<', '&', ';']).unwrap_or(own.len());
-        let bare = own[..end].trim_end_matches(|one: char| one.is_ascii_digit());
-        let is_descriptor = own[end..].starts_with(['>', '<']) && bare.ends_with(' ');
-        let end = if is_descriptor { bare.len() } else { end };
-        if is_earlier || end < own.len() {
-            lines[*number] = if is_earlier {
-                ""
-            } else {
-                &lines[*number][..at + end]
-            };
-            changed = true;
-        }
-    }
-    if changed {
-        lines.join("\n").into_bytes().into()
-    } else {
-        text.as_bytes().into()
-    }
 }
 
 /// A thread of a histogram without interval that has less than half of another's samples: with a

@@ -62,14 +62,19 @@ pub fn of_suite(name_or_path: &str) -> Result<Vec<Limit>, Error> {
 
 /// Checks that each limit names a known probe.
 pub(crate) fn check(limits: &[Limit]) -> Result<(), String> {
-    let known: Vec<&str> = probes::ALL.iter().map(|probe| probe.name).collect();
     for (limit, number) in limits.iter().zip(1..) {
-        if !known.contains(&limit.probe.as_str()) {
-            let unknown = Error::unknown("probe", &limit.probe, &known);
-            return Err(format!("limit {number}: {unknown}"));
-        }
+        check_probe(limit).map_err(|unknown| format!("limit {number}: {unknown}"))?;
     }
     Ok(())
+}
+
+/// Checks that a limit names a known probe.
+pub(crate) fn check_probe(limit: &Limit) -> Result<(), String> {
+    let known: Vec<&str> = probes::ALL.iter().map(|probe| probe.name).collect();
+    if known.contains(&limit.probe.as_str()) {
+        return Ok(());
+    }
+    Err(Error::unknown("probe", &limit.probe, &known).to_string())
 }
 
 #[cfg(test)]

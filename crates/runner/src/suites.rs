@@ -5,6 +5,7 @@
 //! Punctual.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::num::NonZeroU32;
 use std::path::Path;
 
@@ -44,7 +45,16 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
                  {name_or_path}` measures it"
             )));
         }
-        return parse(path, &data_files::read(path)?);
+        let text = data_files::read(path).map_err(|error| match error {
+            Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                Error::Request(format!(
+                    "expected a suite's file, found no {name_or_path} here (`punctual list \
+                     suites` shows those with names)"
+                ))
+            }
+            other => other,
+        })?;
+        return parse(path, &text);
     }
     let mut suites = all()?;
     suites.remove(name_or_path).ok_or_else(|| {
@@ -296,6 +306,17 @@ mod tests {
             assert!(!suite.subjects.is_empty(), "{}", suite.name);
             plan(&suite, &suite.steps, &loads, 1).unwrap();
         }
+    }
+
+    #[test]
+    fn a_suite_in_a_file_that_is_not_there_is_told_with_the_list_of_names() {
+        let error = find("loop.toml").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "expected a suite's file, found no loop.toml here (`punctual list suites` shows those \
+             with names)"
+        );
+        assert!(error.is_request());
     }
 
     const LOAD: &str =

@@ -93,7 +93,7 @@ pub struct Arrivals {
     pub recording: usize,
     /// The time that was looked at: from where the probe's thread sleeps to where it is due.
     pub time: Nanos,
-    /// The number of periods.
+    /// The number of periods that were looked at.
     pub periods: u64,
     /// The number of periods in which the count of instructions and the guest's clock do not agree,
     /// or in which something that was off was missed. They do not count.
@@ -163,6 +163,13 @@ pub struct Place {
 
 /// Checks that arrivals of a recording can be determined. The error is the reason why not.
 pub fn can_tell(run: &Run, recording: &Recording) -> Result<(), String> {
+    if run.is_imported() {
+        return Err(format!(
+            "it was imported from a file of {}, so Punctual cannot repeat it: measure it in a \
+             guest: `punctual run --probe timer`",
+            run.suite
+        ));
+    }
     let title = recording.title();
     match recording.key.probe.as_str() {
         "timer" => {}
@@ -327,17 +334,16 @@ impl Followed {
 impl Followed {
     /// Checks that what was seen of a program's thread tells something. The error is the reason why
     /// not.
-    fn can_be_told(&self, run: &Run, program: Option<&Program>) -> Result<(), String> {
+    fn can_be_told(&self, recording: &Recording, program: Option<&Program>) -> Result<(), String> {
         let Some(program) = program.filter(|_| self.waits == Waits::Program) else {
             return Ok(());
         };
-        let recording = &run.recordings[self.recording];
         let (title, load) = (recording.title(), &recording.key.load);
         let instead = format!(
             "`punctual run --probe timer --load {load}`, and `punctual arrivals` of that, tell \
              what meets a thread of the highest priority"
         );
-        if self.analysis.periods == 0 {
+        if self.analysis.seen == 0 {
             return Err(format!(
                 "{title}: none of its waits was seen between two switches of threads: {instead}"
             ));
@@ -476,7 +482,8 @@ pub fn arrivals(
     let digest = repeater.watch_everything(run, machine, &values, take, cancel, on)?;
     let Follower { tracer, steps, .. } = follower;
     for step in steps.values() {
-        let told = step.can_be_told(run, tracer.program());
+        let recording = &run.recordings[step.recording];
+        let told = step.can_be_told(recording, tracer.program());
         told.map_err(|why| ScopeError::NotTold(run.id.clone(), why))?;
     }
     let told = steps.into_values().map(|step| {
@@ -607,4 +614,36 @@ fn steps(worst: Nanos) -> impl Iterator<Item = Nanos> {
     let tens = (0..7).map(|power| 10_i64.pow(power));
     let all = tens.flat_map(|ten| [1, 2, 5].map(|step| Nanos::from_micros(ten * step)));
     all.take_while(move |late| *late < worst)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::{Recorder, RecordingKey};
+
+    use super::*;
+
+    /// A wait that was seen, and could not be looked at, is not one that was not seen.
+    #[test]
+    fn waits_that_could_not_be_looked_at_were_seen() {
+        let key = RecordingKey::new("app", "idle", "thread lateness");
+        let recording = Recorder::new(0).finish(key);
+        let why = |seen: u64| {
+            let mut analysis = Analysis::of_program();
+            (analysis.seen, analysis.strange) = (seen, seen);
+            let followed = Followed {
+                recording: 0,
+                waits: Waits::Program,
+                ends: Vec::new(),
+                handled: Vec::new(),
+                analysis,
+            };
+            let program = Program::default();
+            let told = followed.can_be_told(&recording, Some(&program));
+            told.unwrap_err()
+        };
+        let none = why(0);
+        assert!(none.contains("none of its waits was seen"), "{none}");
+        let one = why(1);
+        assert!(one.contains("the priority of the thread"), "{one}");
+    }
 }

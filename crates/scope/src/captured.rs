@@ -18,6 +18,8 @@ use crate::preemptibility::Preemptibility;
 use crate::probes::{choose, watched};
 use timeline::Timeline;
 
+pub(crate) use timeline::LONGEST_WAY;
+
 /// Returns what the tracer reported about these samples, the worst first; an error if it caught
 /// none.
 pub fn explained(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>, ScopeError> {

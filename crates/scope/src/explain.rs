@@ -99,11 +99,23 @@ impl Wanted {
         }
         let samples = worst.into_sorted();
         if samples.is_empty() {
-            return Err(none("no such sample, or did not keep it".to_owned()));
+            return Err(none(self.no_sample(run)));
         }
         let chosen = samples.into_iter();
         let chosen = chosen.map(|(recording, sample)| choose(run, recording, sample));
         chosen.collect()
+    }
+
+    /// Returns the text for no sample in the matching recordings.
+    fn no_sample(&self, run: &Run) -> String {
+        let matching = run.recordings.iter().filter(|one| self.wants(one));
+        let count = matching.map(|one| one.count).max().unwrap_or(0);
+        match self.sample {
+            Some(seq) if count > 0 && seq >= count => {
+                format!("no sample {seq}: expected one of 0 to {}", count - 1)
+            }
+            _ => "no such sample, or did not keep it".to_owned(),
+        }
     }
 
     fn choose_faults(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {

@@ -12,11 +12,14 @@ mod noise;
 mod notes;
 mod walk;
 
+use std::collections::BTreeMap;
+
 use punctual_formats::{foreign, ftrace, pasted, rtla_analysis};
 use punctual_model::Nanos;
 use punctual_model::capture::{Happened, Longest, Task, TraceEvent};
 use serde::Serialize;
 
+use crate::captured::LONGEST_WAY;
 use walk::Window;
 
 /// The kind of thing that stood in the way.
@@ -428,7 +431,9 @@ impl Page<'_> {
             let priority = self.trace.priorities.get(&task.pid);
             priority.is_some_and(|priority| *priority < 100)
         };
-        let mut woken: std::collections::BTreeMap<u32, Nanos> = std::collections::BTreeMap::new();
+        let mut woken: BTreeMap<u32, Nanos> = BTreeMap::new();
+        // Threads that were woken before they were seen to give the CPU away.
+        let mut maybe: BTreeMap<u32, Nanos> = BTreeMap::new();
         let mut waits = Vec::new();
         let mut events: Vec<_> = self.trace.events.iter().zip(&self.trace.cpus).collect();
         events.sort_by_key(|(event, _)| event.at);
@@ -437,10 +442,19 @@ impl Page<'_> {
                 // Who is about to sleep, and is woken before, goes on at once.
                 Happened::Waking { task } if task.pid == event.task.pid => {}
                 Happened::Waking { task } => {
+                    maybe.remove(&task.pid);
                     woken.entry(task.pid).or_insert(event.at);
                 }
-                Happened::Switch { next, .. } => {
-                    if let Some(from) = woken.remove(&next.pid) {
+                Happened::Switch { prev, state, next } => {
+                    // Who had the CPU was not waiting for it; who falls asleep then may have been
+                    // woken meanwhile, unless it is woken again.
+                    maybe.remove(&prev.pid);
+                    let before = woken.remove(&prev.pid);
+                    if let Some(from) = before.filter(|_| state.starts_with(['S', 'D'])) {
+                        maybe.insert(prev.pid, from);
+                    }
+                    let overlapping = maybe.remove(&next.pid);
+                    if let Some(from) = woken.remove(&next.pid).or(overlapping) {
                         waits.push((from, event.at, *cpu, next));
                     }
                 }
@@ -543,6 +557,16 @@ impl Told {
         let key = self.pieces[place].key();
         let alike = self.pieces.iter().filter(|piece| piece.key() == key);
         alike.fold(Nanos::ZERO, |sum, piece| sum + piece.length)
+    }
+}
+
+/// Returns the kind of time that belongs to the way itself, as far as the text tells, and in which
+/// no event is noted: longer time belongs to something that the text does not show.
+fn way(length: Nanos) -> Kind {
+    if length > LONGEST_WAY {
+        Kind::Unknown
+    } else {
+        Kind::Path
     }
 }
 

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use corpus::Corpus;
 use evolve::Evolution;
+use guest::How;
 
 /// A stretch in which something was off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +133,46 @@ impl Asked {
         let is_told = !self.image_sha256.is_empty() && !image_sha256.is_empty();
         !is_told || self.image_sha256 == image_sha256
     }
+
+    /// Returns what makes another search a different one; `None` if it is the same.
+    pub fn difference(&self, its: &Self) -> Option<String> {
+        let seed = |asked: &Self| asked.seed.to_string();
+        let random = |asked: &Self| {
+            if asked.random { "given" } else { "not given" }
+        };
+        self.difference_of_finds(its)
+            .or_else(|| differ("seed", &seed(self), &seed(its)))
+            .or_else(|| differ("--random", random(self), random(its)))
+    }
+
+    /// Returns what makes the finds of another search, whatever its seed, none of this one; `None`
+    /// if nothing does.
+    fn difference_of_finds(&self, its: &Self) -> Option<String> {
+        let user = |asked: &Self| {
+            if asked.root {
+                "root"
+            } else {
+                "an ordinary user"
+            }
+        };
+        let each = |asked: &Self| {
+            let each = asked.each.unwrap_or(How::default().limit);
+            format!("{}ms", each.0 / 1_000_000)
+        };
+        let build = || format!("its kernel \"{}\" is of another build", its.kernel);
+        let is_of_build = self.is_of_build(&its.image_sha256);
+        let grammar = || "its --grammar is another".to_owned();
+        differ("kernel", &self.kernel, &its.kernel)
+            .or_else(|| (!is_of_build).then(build))
+            .or_else(|| differ("--boot", self.boot.trim(), its.boot.trim()))
+            .or_else(|| differ("user", user(self), user(its)))
+            .or_else(|| (self.grammar != its.grammar).then(grammar))
+            .or_else(|| differ("--each", &each(self), &each(its)))
+    }
+}
+
+fn differ(what: &str, own: &str, its: &str) -> Option<String> {
+    (own != its).then(|| format!("its {what} is \"{its}\", and here it is \"{own}\""))
 }
 
 /// The state of a search, with all that is needed to continue it.
@@ -195,34 +236,9 @@ impl Search {
     /// Takes the finds of another search of the same kernel, whatever its seed. The error says in
     /// what the two differ.
     pub fn merge(&mut self, other: &Self) -> Result<(), String> {
-        let (own, its) = (&self.asked, &other.asked);
-        let user = |asked: &Asked| {
-            if asked.root {
-                "root"
-            } else {
-                "an ordinary user"
-            }
-        };
-        let differ = |what: &str, own: &str, its: &str| {
-            Err(format!("its {what} is \"{its}\", and here it is \"{own}\""))
-        };
-        if own.kernel != its.kernel {
-            return differ("kernel", &own.kernel, &its.kernel);
-        }
-        if !own.is_of_build(&its.image_sha256) {
-            return Err(format!("its kernel \"{}\" is of another build", its.kernel));
-        }
-        if own.boot.trim() != its.boot.trim() {
-            return differ("--boot", &own.boot, &its.boot);
-        }
-        if own.root != its.root {
-            return differ("user", user(own), user(its));
-        }
-        if own.grammar != its.grammar {
-            return Err("its --grammar is another".to_owned());
-        }
-        if own.each != its.each {
-            return Err("its --each is another".to_owned());
+        let its = &other.asked;
+        if let Some(difference) = self.asked.difference_of_finds(its) {
+            return Err(difference);
         }
         self.corpus.merge(&other.corpus);
         for killer in &other.killers {
@@ -442,6 +458,44 @@ mod tests {
             assert!(one.merge(&foreign).is_err(), "{:?}", foreign.asked);
         }
         assert_eq!(one.corpus, merged);
+    }
+
+    #[test]
+    fn another_search_is_named_by_what_differs() {
+        type Change = (fn(&mut Asked), &'static str);
+        let own = asked(1);
+        assert_eq!(own.difference(&own), None);
+        let usual = Asked {
+            each: Some(How::default().limit),
+            boot: " ".into(),
+            ..own.clone()
+        };
+        assert_eq!(own.difference(&usual), None);
+        let changes: [Change; 8] = [
+            (
+                |asked| asked.kernel = "k-rt".into(),
+                "its kernel is \"k-rt\"",
+            ),
+            (|asked| asked.image_sha256 = "2e".into(), "another build"),
+            (
+                |asked| asked.boot = "preempt=full".into(),
+                "its --boot is \"preempt=full\", and here it is \"\"",
+            ),
+            (|asked| asked.root = true, "its user is \"root\""),
+            (|asked| asked.grammar = "[[call]]".into(), "its --grammar"),
+            (
+                |asked| asked.each = Some(Nanos::from_millis(2)),
+                "its --each is \"2ms\", and here it is \"50ms\"",
+            ),
+            (|asked| asked.seed = 2, "its seed is \"2\""),
+            (|asked| asked.random = true, "its --random is \"given\""),
+        ];
+        for (change, named) in changes {
+            let mut other = own.clone();
+            change(&mut other);
+            let difference = own.difference(&other).unwrap_or_default();
+            assert!(difference.contains(named), "{named}: {difference}");
+        }
     }
 
     /// The same kernel, but each other kind of call has a stretch of its own, which does not grow.

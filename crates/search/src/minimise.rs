@@ -59,11 +59,23 @@ pub struct Confirmed {
 pub struct Growth {
     /// Which number: `size of mmap`, `times of create`.
     pub with: String,
-    /// The number, and the length with it in nanoseconds; that of the program is the last but
-    /// those that are larger.
-    pub lengths: Vec<(u64, i64)>,
+    /// The number, and the length with it in nanoseconds, null where its guest was lost; that of
+    /// the program is the last but those that are larger.
+    pub lengths: Vec<(u64, Option<i64>)>,
     /// How it grows.
     pub order: Order,
+}
+
+impl Growth {
+    /// Returns each number with the length in nanoseconds, where that is known.
+    pub fn known(&self) -> Vec<(u64, i64)> {
+        known(&self.lengths)
+    }
+}
+
+fn known(lengths: &[(u64, Option<i64>)]) -> Vec<(u64, i64)> {
+    let pair = |(number, ns): &(u64, Option<i64>)| Some((*number, (*ns)?));
+    lengths.iter().filter_map(pair).collect()
 }
 
 /// How a length grows where a number is doubled.
@@ -95,14 +107,14 @@ pub enum Order {
 impl Order {
     /// Returns the order of lengths by numbers that double, of which `own` is the program's. The
     /// largest numbers up to there count, because a constant part weighs least in them. Above it, a
-    /// limit may be met.
-    fn of(lengths: &[(u64, i64)], own: u64) -> Self {
+    /// limit may be met. An unknown length says nothing.
+    fn of(lengths: &[(u64, Option<i64>)], own: u64) -> Self {
         let up_to = lengths.partition_point(|(number, _)| *number <= own);
         let (up_to, above) = lengths.split_at(up_to);
-        let order = Self::up_to(up_to);
+        let (order, above) = (Self::up_to(&known(up_to)), known(above));
         let no_more = |(_, length): &(u64, i64), by: i64| length * 10 < by * 11;
         match (order, up_to) {
-            (Self::MoreThanQuadratic | Self::Unknown, [.., (_, short), (_, long)])
+            (Self::MoreThanQuadratic | Self::Unknown, [.., (_, Some(short)), (_, Some(long))])
                 if short * STEP < *long
                     && !above.is_empty()
                     && above.iter().all(|one| no_more(one, *long)) =>
@@ -182,10 +194,21 @@ enum Edit {
 pub enum Minimised {
     /// The shortest program that still does it.
     Find(Box<Find>),
-    /// A guest of its own does not show half of the stretch: another program has left it behind.
-    Gone,
+    /// No guest of its own has shown half of the stretch.
+    Gone(Gone),
     /// The stretch takes no call at all: the start and the end of each program show it.
     WithoutCalls(Stretch),
+}
+
+/// A stretch that no guest of its own has shown again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Gone {
+    /// The stretch.
+    #[serde(flatten)]
+    pub stretch: Stretch,
+    /// Why none has, as a sentence without its full stop.
+    pub why: String,
 }
 
 /// Makes a find of a program that was kept for its stretch.
@@ -194,8 +217,13 @@ pub fn minimise(
     place: &dyn Place,
     entry: &Entry,
 ) -> Result<Minimised, ScopeError> {
-    let Ok(program) = grammar.program(&entry.program) else {
-        return Ok(Minimised::Gone);
+    let gone = |why| {
+        let stretch = entry.stretch.clone();
+        Ok(Minimised::Gone(Gone { stretch, why }))
+    };
+    let program = match grammar.program(&entry.program) {
+        Ok(program) => program,
+        Err(why) => return gone(format!("the grammar does not have its program ({why})")),
     };
     let mut shrinking = Shrinking {
         grammar,
@@ -204,8 +232,8 @@ pub fn minimise(
         program: Program::default(),
         stretch: entry.stretch.clone(),
     };
-    if !shrinking.takes(program)? {
-        return Ok(Minimised::Gone);
+    if let Some(why) = shrinking.refuses(program)? {
+        return gone(why);
     }
     shrinking.least = shrinking.stretch.ns * STILL / 100;
     while shrinking.shrink(Shrinking::fewer_calls)? {}
@@ -234,24 +262,32 @@ struct Shrinking<'a> {
 }
 
 impl Shrinking<'_> {
-    /// Returns the lengths of the cause's stretch by these programs; 0 where there is none.
-    fn lengths(&self, programs: &[Program]) -> Result<Vec<i64>, ScopeError> {
+    /// Returns the lengths of the cause's stretch by these programs; 0 where there is none, and
+    /// `None` where the guest was lost.
+    fn lengths(&self, programs: &[Program]) -> Result<Vec<Option<i64>>, ScopeError> {
         let texts: Vec<String> = programs.iter().map(ToString::to_string).collect();
         let seen = self.place.run(&texts)?;
-        let length = |seen: &Seen| seen.of(&self.stretch).map_or(0, |found| found.ns);
+        let length = |seen: &Seen| match seen {
+            Seen::Ran { .. } => Some(seen.of(&self.stretch).map_or(0, |found| found.ns)),
+            Seen::Killed(_) => None,
+        };
         Ok(seen.iter().map(length).collect())
     }
 
-    /// Goes on with a program if its stretch is long enough in a guest of its own. Returns true if
-    /// so. In a guest with others, what those have left behind may be seen.
-    fn takes(&mut self, program: Program) -> Result<bool, ScopeError> {
+    /// Goes on with a program if its stretch is long enough in a guest of its own. Returns why it
+    /// does not; `None` if it does. In a guest with others, what those have left behind may be
+    /// seen.
+    fn refuses(&mut self, program: Program) -> Result<Option<String>, ScopeError> {
         let seen = self.place.run(&[program.to_string()])?;
+        if let Some(Seen::Killed(why)) = seen.first() {
+            return Ok(Some(format!("a guest of its own was lost ({why})")));
+        }
         let alone = seen.first().and_then(|seen| seen.of(&self.stretch));
         let Some(stretch) = alone.filter(|alone| alone.ns >= self.least).cloned() else {
-            return Ok(false);
+            return Ok(Some("a guest of its own did not show it".to_owned()));
         };
         (self.program, self.stretch) = (program, stretch);
-        Ok(true)
+        Ok(None)
     }
 
     /// Tries all edits, each by itself, then as many as possible together. Returns true if any was
@@ -271,9 +307,11 @@ impl Shrinking<'_> {
         if each.is_empty() {
             return Ok(false);
         }
+        let least = self.least;
+        let is_enough = |length: Option<i64>| length.is_some_and(|ns| ns >= least);
         let lengths = self.lengths(&each)?;
         let of_use = edits.iter().zip(lengths);
-        let of_use = of_use.filter(|(_, length)| *length >= self.least);
+        let of_use = of_use.filter(|(_, length)| is_enough(*length));
         let of_use: Vec<Edit> = of_use.map(|(edit, _)| edit.clone()).collect();
         if of_use.is_empty() {
             return Ok(false);
@@ -281,19 +319,19 @@ impl Shrinking<'_> {
         let together = (1..=of_use.len()).map(|count| edited(&of_use[..count]));
         let together: Vec<Program> = together.collect();
         let lengths = self.lengths(&together)?;
-        let longest = lengths.iter().rposition(|length| *length >= self.least);
+        let longest = lengths.into_iter().rposition(is_enough);
         // The first one alone was of use before, but in another guest.
         let Some(number) = longest else {
             return Ok(false);
         };
-        if self.takes(together[number].clone())? {
+        if self.refuses(together[number].clone())?.is_none() {
             return Ok(true);
         }
         // Others in its guest had helped it: one edit more at a time, each in a guest of its own.
         let (mut kept, mut is_any) = (Vec::new(), false);
         for edit in of_use {
             kept.push(edit);
-            if self.takes(edited(&kept))? {
+            if self.refuses(edited(&kept))?.is_none() {
                 is_any = true;
             } else {
                 kept.pop();
@@ -370,7 +408,7 @@ impl Shrinking<'_> {
                 let programs: Vec<Program> = scaled.iter().map(with).collect();
                 let lengths = self.lengths(&programs)?;
                 let lengths = scaled.into_iter().zip(lengths);
-                let lengths: Vec<(u64, i64)> = lengths.collect();
+                let lengths: Vec<(u64, Option<i64>)> = lengths.collect();
                 all.push(Growth {
                     with: format!("{what} of {}", own.name),
                     order: Order::of(&lengths, number),
@@ -464,7 +502,10 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_the_largest_numbers() {
-        let order = |lengths: &[(u64, i64)]| Order::of(lengths, 512);
+        let order = |lengths: &[(u64, i64)]| {
+            let all = lengths.iter().map(|(number, ns)| (*number, Some(*ns)));
+            Order::of(&all.collect::<Vec<_>>(), 512)
+        };
         assert_eq!(order(&[(1, 500), (2, 510), (4, 505)]), Order::None);
         assert_eq!(order(&[(1, 900), (64, 1_000), (128, 2_000)]), Order::Linear);
         assert_eq!(order(&[(256, 100), (512, 400)]), Order::Quadratic);
@@ -535,6 +576,66 @@ mod tests {
         };
         assert_eq!(find.program, "pipe; write-pipe 4096");
         assert_eq!(find.stretch.ns, 4_096);
+    }
+
+    /// A kernel that takes n⁵ steps to write n bytes into a pipe, and panics with more than 1,024.
+    struct Panics;
+
+    impl Place for Panics {
+        fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError> {
+            let grammar = Grammar::default();
+            let see = |text: &String| {
+                let calls = grammar.program(text).unwrap().calls;
+                let written = calls.iter().find(|call| call.name == "write-pipe");
+                let size = written.and_then(|call| call.size).unwrap_or(0);
+                if size > 1_024 {
+                    return Seen::Killed("the kernel has panicked".into());
+                }
+                Seen::Ran {
+                    stretches: vec![slow(size.pow(5) as i64)],
+                    told: String::new(),
+                }
+            };
+            Ok(candidates.iter().map(see).collect())
+        }
+    }
+
+    #[test]
+    fn a_lost_guest_has_no_length_and_is_no_sign_of_a_threshold() {
+        let grammar = Grammar::default();
+        let entry = |program: &str| Entry {
+            stretch: slow(1_024_i64.pow(5)),
+            program: program.into(),
+            candidate: 0,
+            is_scaled: false,
+        };
+        let made = minimise(&grammar, &Panics, &entry("pipe; write-pipe 1024")).unwrap();
+        let Minimised::Find(find) = made else {
+            panic!("{made:?}");
+        };
+        let growth = &find.growth[0];
+        assert_eq!(growth.lengths[4..], [(2_048, None), (4_096, None)]);
+        assert_eq!(growth.known().len(), 4);
+        assert_eq!(growth.order, Order::MoreThanQuadratic);
+        // Nobody knows what half the number does.
+        let lengths = [
+            (256, Some(1)),
+            (512, None),
+            (1_024, Some(1_000)),
+            (2_048, Some(1_000)),
+        ];
+        assert_eq!(Order::of(&lengths, 1_024), Order::MoreThanQuadratic);
+        for (program, why) in [
+            ("pipe; write-pipe 2048", "lost (the kernel has panicked)"),
+            ("pipe; write-pipe 512", "did not show it"),
+            ("pipes", "there is no call \"pipes\""),
+        ] {
+            let made = minimise(&grammar, &Panics, &entry(program)).unwrap();
+            let Minimised::Gone(gone) = made else {
+                panic!("{made:?}");
+            };
+            assert!(gone.why.contains(why), "{}", gone.why);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use punctual_model::run::State;
 use punctual_report::campaign::{RUNS, campaign_document};
 use punctual_report::counts_by_worst;
 use punctual_report::shell::{Chapter, Page, wide};
+use punctual_report::text::cut;
 use punctual_store::{Campaign, CampaignSummary, Longest, Story, Summary};
 
 use crate::campaigns::Figures;
@@ -122,12 +123,16 @@ fn actions(baselines: &[(String, Vec<String>)]) -> Markup {
     } }
 }
 
+/// The most columns of a subject's name.
+const SUBJECT: usize = 28;
+
 /// Runs. If `longest` is given, it has the latest samples of all their recordings, which are shown.
 fn table(runs: &[Summary], longest: Option<&[Longest]>, is_choice: bool) -> Markup {
-    wide(&html! { table.text.kept {
+    wide(&html! { table.text.kept.stacked {
         thead { tr {
-            th scope="col" { "Run" } th scope="col" { "Subject" }
+            th scope="col" { "Run" }
             @if longest.is_some() { th.number scope="col" { "Worst" } th scope="col" { "of" } }
+            th scope="col" { "Subject" }
             th scope="col" { "Suite" } th.number scope="col" { "Seed" } th scope="col" { "State" }
             th scope="col" { "Begun" } th scope="col" { "Kernel" } th scope="col" { "Bench" }
             th scope="col" { "Digest" } th scope="col" { "Host" }
@@ -166,22 +171,25 @@ fn row(run: &Summary, longest: Option<&[Longest]>, is_choice: bool) -> Markup {
             }
             a href=(format!("/runs/{}", run.id)) { (run.id) }
         }
-        td { (run.subject.name) }
         @if let Some(longest) = longest {
             @let worst = worst(run, longest);
-            td.number { @match worst { Some(one) => (one.value), None => "–" } }
-            td { @if let Some(one) = worst { (one.key.probe) ", " (one.key.load) } }
+            td.number data-of="Worst" { @match worst { Some(one) => (one.value), None => "–" } }
+            td data-of="of" { @match worst {
+                Some(one) => { (one.key.probe) ", " (one.key.load) }
+                None => "–"
+            } }
         }
-        td { (run.suite) }
-        td.number { (run.seed) }
-        td class=[class] { (run.state.name()) }
-        td { (begun.trim_end_matches('Z')) }
-        td.free title=(run.subject.boot) { span.brief {
+        td data-of="Subject" title=(run.subject.name) { (cut(&run.subject.name, SUBJECT)) }
+        td data-of="Suite" { (run.suite) }
+        td.number data-of="Seed" { (run.seed) }
+        td class=[class] data-of="State" { (run.state.name()) }
+        td data-of="Begun" { (begun.trim_end_matches('Z')) }
+        td.free data-of="Kernel" title=(run.subject.boot) { span.brief {
             (run.subject.kernel) @if !run.subject.boot.is_empty() { " " (run.subject.boot) }
         } }
-        td { (run.subject.bench) }
-        td { code { (digest) } }
-        td { (run.host) }
+        td data-of="Bench" { (run.subject.bench) }
+        td data-of="Digest" { code { (digest) } }
+        td data-of="Host" { (run.host) }
     } }
 }
 

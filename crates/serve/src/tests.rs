@@ -182,7 +182,10 @@ fn the_list_has_each_runs_latest_sample_and_a_filter_that_is_folded_until_it_is_
     served(&[300, 900], Limits::default(), |address, _| {
         let (status, page) = get(address, "/");
         assert_eq!(status, 200);
-        for part in [">3.30 µs</td><td>timer, idle</td>", ">3.90 µs</td>"] {
+        for part in [
+            ">3.30 µs</td><td data-of=\"of\">timer, idle</td>",
+            ">3.90 µs</td>",
+        ] {
             assert!(page.contains(part), "{page}");
         }
         assert!(page.contains("<details><summary>Filter "), "{page}");

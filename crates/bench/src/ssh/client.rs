@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Grace period for a client to end by itself once nobody speaks to it any more.
-const GRACE: Duration = Duration::from_secs(2);
+pub const GRACE: Duration = Duration::from_secs(2);
 
 /// Grace period for a client to clean up after it was told to end.
 const GRACE_OF_END: Duration = Duration::from_secs(5);
@@ -83,7 +83,8 @@ impl Client {
         let _ = self.child.wait();
     }
 
-    fn ends_within(&mut self, time: Duration) -> bool {
+    /// Waits for this time at most; returns true if the client has ended by itself by then.
+    pub fn ends_within(&mut self, time: Duration) -> bool {
         let until = Instant::now() + time;
         loop {
             match self.child.try_wait() {

@@ -46,7 +46,9 @@ pub struct Job {
     connect: Connect,
     line: Line,
     /// The request that begins the job; `None` once it has begun.
-    begin: Option<Request>,
+    begin: Option<Begin>,
+    /// The name of the board.
+    board: String,
     /// The [system] for which it is begun.
     system: String,
     name: String,
@@ -65,6 +67,13 @@ pub struct Job {
     patience: Duration,
     /// The time with a connection, up to its last loss.
     spent: Duration,
+}
+
+/// A request that begins a job.
+struct Begin {
+    request: Request,
+    /// True once it was sent.
+    is_sent: bool,
 }
 
 enum Line {
@@ -101,6 +110,7 @@ impl Job {
         patience: Duration,
     ) -> Result<Self, RunError> {
         let link = connect(true).map_err(RunError::bench)?;
+        let board = link.host().to_owned();
         let system = system(hello);
         Ok(Self {
             connect,
@@ -109,12 +119,16 @@ impl Job {
                 since: Instant::now(),
                 lost: None,
             },
-            begin: Some(Request::Begin {
-                job: name.to_owned(),
-                // What another kernel or machine measures by this plan is another job.
-                plan: format!("# on {system}\n{plan}"),
-                take_up,
+            begin: Some(Begin {
+                request: Request::Begin {
+                    job: name.to_owned(),
+                    // What another kernel or machine measures by this plan is another job.
+                    plan: format!("# on {system}\n{plan}"),
+                    take_up,
+                },
+                is_sent: false,
             }),
+            board,
             system,
             name: name.to_owned(),
             stream: Heard::new(&directory.join("stream"))?,
@@ -130,14 +144,22 @@ impl Job {
         })
     }
 
+    /// Returns true if the board may have begun the job: it was asked to, whether or not its answer
+    /// has come.
+    pub fn may_have_begun(&self) -> bool {
+        self.begin.as_ref().is_none_or(|begin| begin.is_sent)
+    }
+
     /// Tells the board, once it has greeted on a new connection, what is wanted.
     fn introduce(&mut self) {
         if self.is_unwanted {
             self.say(&Request::Remove {
                 job: self.name.clone(),
             });
-        } else if let Some(begin) = self.begin.clone() {
-            self.say(&begin);
+        } else if let Some(begin) = &mut self.begin {
+            begin.is_sent = true;
+            let request = begin.request.clone();
+            self.say(&request);
         } else {
             self.follow();
         }
@@ -276,11 +298,20 @@ impl Job {
         };
         match lost {
             Some(lost) if lost.since.elapsed() > self.patience => {
-                let (seconds, why) = (self.patience.as_secs(), lost.why.clone());
-                Err(RunError::bench(Error::Lost { seconds, why }))
+                Err(RunError::bench(self.given_up(lost.why.clone())))
             }
             _ => Ok(()),
         }
+    }
+
+    /// The error for a board that has not been reached again.
+    fn given_up(&self, why: String) -> Error {
+        if self.may_have_begun() {
+            let seconds = self.patience.as_secs();
+            return Error::Lost { seconds, why };
+        }
+        let host = self.board.clone();
+        Error::Unreachable { host, said: why }
     }
 
     /// Ends the job if it still runs, and leaves nothing of it on the board; returns false if the
@@ -305,6 +336,9 @@ impl Watched for Job {
     }
 
     fn ask_to_end(&mut self) -> Option<Duration> {
+        if !self.may_have_begun() {
+            return None;
+        }
         self.is_stopped = true;
         self.say(&Request::Stop {
             job: self.name.clone(),
@@ -411,6 +445,27 @@ mod tests {
     }
 
     #[test]
+    fn a_board_that_was_not_asked_for_a_job_has_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let lost_after = |answers: Vec<Answer>| {
+            let mut job = job(directory.path(), answers);
+            job.status().unwrap();
+            job.lose("no route to host".to_owned());
+            job.connect = Box::new(|_| Err(Error::Gone));
+            job.patience = Duration::ZERO;
+            let may_end = job.ask_to_end();
+            (job.status().unwrap_err(), may_end)
+        };
+        let (error, may_end) = lost_after(Vec::new());
+        let told = "board is not reached: no route to host";
+        assert_eq!((error.to_string().as_str(), may_end), (told, None));
+        // The answer may be what was lost.
+        let (error, may_end) = lost_after(vec![Answer::Hello(hello("6.12"))]);
+        assert!(error.to_string().contains("--resume"), "{error}");
+        assert_eq!(may_end, Some(GRACE_OF_STEP));
+    }
+
+    #[test]
     fn nothing_is_begun_under_another_kernel() {
         let directory = tempfile::tempdir().unwrap();
         let job = |answers| job(directory.path(), answers);
@@ -438,7 +493,8 @@ mod tests {
     fn a_plan_says_for_which_kernel_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let job = job(directory.path(), Vec::new());
-        let Some(Request::Begin { plan, .. }) = &job.begin else {
+        let request = job.begin.as_ref().map(|begin| &begin.request);
+        let Some(Request::Begin { plan, .. }) = request else {
             panic!("it has begun");
         };
         let expected = format!("# on {}\nseed = 1\n", system(&hello("6.12")));

@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use punctual_model::MachineRecord;
+use punctual_model::{MachineRecord, Plan};
 
 use super::client::{Client, End};
 use super::route::{Fault, VARIABLE, named};
@@ -28,6 +28,9 @@ use crate::system::{Afterwards, Listener, RunEnding, SystemUnderTest};
 
 /// Keeps a program on the peer, and tells who is there.
 const ECHO: &str = include_str!("echo.sh");
+
+/// The list of the local sockets of the peer: one of them tells that a run measures there.
+const LOCAL_SOCKETS: &str = "/proc/net/unix";
 
 /// The form in which users name a peer.
 const FORM: &str = "ssh:[USER@]HOST[:/DIRECTORY][:ADDRESS]";
@@ -110,7 +113,10 @@ impl Peer {
     pub fn address(&self) -> Result<Ipv4Addr, Error> {
         let host = &*self.destination.host;
         let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
-        match self.address.or_else(|| name.parse().ok()) {
+        // No other machine is reached by the loopback interface, where tunnels begin.
+        let literal = name.parse::<Ipv4Addr>().ok();
+        let literal = literal.filter(|address| !address.is_loopback());
+        match self.address.or(literal) {
             Some(address) => Ok(address),
             None => self.looked_up(),
         }
@@ -137,7 +143,6 @@ impl Peer {
         let name = name.ok_or_else(|| none("`ssh -G` tells no hostname".to_owned()))?;
         let all = (name, 0).to_socket_addrs();
         let mut all = all.map_err(|error| none(format!("{name}: {error}")))?;
-        // No other machine is reached by the loopback interface, where tunnels begin.
         let found = all.find_map(|place| match place {
             SocketAddr::V4(place) => Some(*place.ip()).filter(|address| !address.is_loopback()),
             SocketAddr::V6(_) => None,
@@ -154,6 +159,32 @@ impl Peer {
 fn host_name(settings: &str) -> Option<&str> {
     let mut lines = settings.lines();
     lines.find_map(|line| line.strip_prefix("hostname "))
+}
+
+/// The reason why frames cannot be sent from a machine on which an echo answers.
+pub(crate) const OWN_ECHO: &str = "expected no `punctual-wire echo` on the machine that measures, \
+     found one (UDP port 20998): it and the peer would send each frame to and fro for ever: end it";
+
+/// Returns true if a plan sends frames to a peer whose answers an echo on the sending machine would
+/// send back: those that have no port.
+pub(crate) fn sends_frames(plan: &str) -> bool {
+    let Ok(plan) = toml::from_str::<Plan>(plan) else {
+        // The target says what is wrong with it.
+        return false;
+    };
+    plan.steps.iter().any(|step| {
+        let kind = step.params.get("kind").and_then(toml::Value::as_str);
+        let has_port = matches!(kind, Some("udp" | "tcp" | "icmp"));
+        let is_to_peer = step.probe == "packet" && step.params.contains_key("peer");
+        is_to_peer && !has_port && !step.skip
+    })
+}
+
+/// Returns true if a table like `/proc/net/udp` has the socket of an echo: port 20998 of every
+/// address.
+pub(crate) fn has_echo(table: &str) -> bool {
+    let mut places = table.lines().map(|line| line.split_whitespace().nth(1));
+    places.any(|place| place == Some("00000000:5206"))
 }
 
 /// A subject, and a peer that answers its frames while this exists.
@@ -217,15 +248,11 @@ impl SystemUnderTest for AnsweredSystem {
 
 /// The ending of a run that was not begun, because the peer does not answer.
 fn not_begun(error: Error) -> RunEnding {
-    let error = match error {
-        Error::Interrupted => RunError::Interrupted,
-        other => RunError::bench(other),
-    };
     RunEnding {
         console: String::new(),
         preparing: Duration::ZERO,
         measuring: Duration::ZERO,
-        result: Err(error),
+        result: Err(error.into()),
         afterwards: Afterwards::default(),
     }
 }
@@ -252,7 +279,7 @@ impl Echo {
     /// Begins the echo, and waits until it answers.
     fn begin(peer: &Board, cancel: &AtomicBool) -> Result<Self, Error> {
         let patience = PATIENCE.as_secs().to_string();
-        let script = ["sh", "-c", ECHO, "punctual", &*patience];
+        let script = ["sh", "-c", ECHO, "punctual", &*patience, LOCAL_SOCKETS];
         let words = [&script[..], &[&*peer.program, "echo"]].concat();
         let mut command = shell::command(&peer.route, &words);
         command.stdin(Stdio::piped());
@@ -404,6 +431,8 @@ fn remedy(said: &str) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if has(&["in use"]) {
         "; another echo answers there: wait until its measurement is over, or end it"
+    } else if has(&["is measuring"]) {
+        "; an echo would disturb it: wait until it has ended, or name another machine"
     } else if has(&["not permitted", "denied", "refused"]) {
         "; it needs root there: `--peer ssh:root@HOST`"
     } else {
@@ -497,6 +526,52 @@ mod tests {
             address("ssh:root@no-such.invalid:192.168.7.2"),
             "192.168.7.2"
         );
+        assert_eq!(address("ssh:root@127.0.0.1:127.0.0.1"), "127.0.0.1");
+    }
+
+    #[test]
+    fn this_machine_is_no_other_however_it_is_named() {
+        for text in ["ssh:127.0.0.1", "ssh:root@127.0.0.1:/data"] {
+            let peer: Peer = text.parse().unwrap();
+            let error = peer.address().unwrap_err();
+            // The latter without OpenSSH's client.
+            let is_refused = matches!(error, Error::NoAddress { .. } | Error::NoSsh { .. });
+            assert!(is_refused, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_plan_tells_whether_an_echo_would_take_its_frames() {
+        let sends = |rest: &str| sends_frames(&format!("seed = 1\n[[step]]\n{rest}"));
+        let to_peer = "probe = \"packet\"\npeer = \"192.0.2.7\"\n";
+        assert!(sends(to_peer));
+        for (kind, expected) in [
+            ("raw", true),
+            ("ptp", true),
+            ("udp", false),
+            ("tcp", false),
+            ("icmp", false),
+        ] {
+            let step = format!("{to_peer}kind = \"{kind}\"\n");
+            assert_eq!(sends(&step), expected, "{kind}");
+        }
+        assert!(!sends("probe = \"packet\"\n"));
+        assert!(!sends(&format!("{to_peer}skip = true\n")));
+    }
+
+    #[test]
+    fn an_echo_is_found_by_its_socket() {
+        let table = |place: &str| {
+            format!(
+                "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
+                 uid  timeout inode ref pointer drops\n 1463: {place} 07 00000000:00000000 \
+                 00:00000000 00000000     0        0 21745 2 0000000000000000 0\n"
+            )
+        };
+        assert!(has_echo(&table("00000000:5206 00000000:0000")));
+        assert!(!has_echo(&table("0100007F:A3C1 0100007F:5206")));
+        assert!(!has_echo(&table("00000000:0044 00000000:0000")));
+        assert!(!has_echo(""));
     }
 
     #[test]
@@ -512,13 +587,28 @@ mod tests {
         assert!(used.contains("another echo"), "{used}");
         let unprivileged = remedy("raw frames: Operation not permitted (os error 1)");
         assert!(unprivileged.contains("root"), "{unprivileged}");
+        let measured = remedy("another run is measuring there");
+        assert!(measured.contains("another machine"), "{measured}");
         assert_eq!(remedy("cpu7: there is no such CPU"), "");
     }
 
+    /// The local sockets of a machine on which nobody measures.
+    const NOBODY: &str = "/dev/null";
+
     /// The script with a program of `sh`, and its output.
     fn begin(patience: &str, program: &str) -> (Child, BufReader<ChildStdout>) {
+        begin_beside(NOBODY, patience, program)
+    }
+
+    /// The same where these are the local sockets.
+    fn begin_beside(
+        sockets: &str,
+        patience: &str,
+        program: &str,
+    ) -> (Child, BufReader<ChildStdout>) {
         let mut child = Command::new("sh")
-            .args(["-c", ECHO, "punctual", patience, "sh", "-c", program])
+            .args(["-c", ECHO, "punctual", patience, sockets])
+            .args(["sh", "-c", program])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -567,7 +657,7 @@ mod tests {
             lines.filter(|line| *line == guard).count()
         };
         let mut child = Command::new("sh")
-            .args(["-c", ECHO, "punctual", silence, "sleep", "600"])
+            .args(["-c", ECHO, "punctual", silence, NOBODY, "sleep", "600"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -582,6 +672,19 @@ mod tests {
         while guards() > 0 {
             thread::sleep(LOOK);
         }
+    }
+
+    #[test]
+    fn a_machine_that_is_being_measured_is_no_peer() {
+        let sockets = tempfile::NamedTempFile::new().unwrap();
+        let line = "0000000000000000: 00000002 00000000 00010000 0001 01 41721 @punctual-host\n";
+        std::fs::write(sockets.path(), line).unwrap();
+        let (mut child, mut said) =
+            begin_beside(&sockets.path().display().to_string(), "600", "echo begun");
+        let mut all = String::new();
+        said.read_to_string(&mut all).unwrap();
+        assert_eq!(all, "another run is measuring there\n");
+        assert_eq!(child.wait().unwrap().code(), Some(1));
     }
 
     #[test]

@@ -57,7 +57,11 @@ impl Route {
     /// The form that `--bench` takes, without a directory.
     pub fn bench(&self) -> String {
         match self {
-            Self::Ssh(destination) => format!("ssh:{}", destination.host),
+            Self::Ssh(destination) => {
+                let host = destination.host.clone();
+                let directory = None;
+                format!("ssh:{}", Destination { host, directory })
+            }
             Self::Labgrid(client) => format!("labgrid:{}", client.place),
         }
     }
@@ -132,4 +136,20 @@ pub fn named(variable: &str, usual: &str) -> Command {
     let mut command = Command::new(words.next().unwrap_or(usual));
     command.args(words);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bench_is_named_as_the_user_has_to_type_it() {
+        let bench = |text: &str| Route::Ssh(text.parse().unwrap()).bench();
+        assert_eq!(bench("root@board:/data"), "ssh:root@board");
+        assert_eq!(
+            bench("root@[fe80::1%eth0]:/data"),
+            "ssh:root@[fe80::1%eth0]"
+        );
+        assert_eq!(bench("[::1]"), "ssh:[::1]");
+    }
 }

@@ -54,6 +54,9 @@ pub enum Error {
         .0.display()
     )]
     Replaced(PathBuf),
+    /// An initramfs in the cache is not the one that was put there.
+    #[error("{}: the initramfs is damaged: measure again, which writes it anew", .0.display())]
+    Damaged(PathBuf),
     /// QEMU ended before the guest ran.
     #[error("QEMU does not start this machine ({status}): {said}")]
     NotStarted {
@@ -72,9 +75,9 @@ pub enum Error {
         "the kernel has reset its machine before it said a word: has the guest enough memory, and is the kernel made for any CPU of its architecture?"
     )]
     Mute,
-    /// The same, where there may have been no room for the guest's memory.
+    /// The guest ended early, and there may have been no room for its memory or for its output.
     #[error(
-        "the kernel has not said a word, and in {}, where the guest's memory of {needed_mib} MiB is kept, only {free_mib} MiB are free: free space, or set XDG_CACHE_HOME",
+        "the guest has ended early, and in {}, where its memory of {needed_mib} MiB is kept, only {free_mib} MiB are free: free space, or set XDG_CACHE_HOME",
         path.display()
     )]
     NoRoom {
@@ -100,15 +103,19 @@ impl Error {
     /// The error for a kernel that has not printed a word: there is no room for its memory in the
     /// cache, or something else is wrong.
     pub(super) fn mute(cache: &Path, needed_mib: u64) -> Self {
-        let free = statvfs(cache).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) >> 20);
-        match free {
-            Ok(free_mib) if free_mib < needed_mib => Self::NoRoom {
-                path: cache.to_owned(),
-                needed_mib,
-                free_mib,
-            },
-            _ => Self::Mute,
-        }
+        Self::no_room(cache, needed_mib).unwrap_or(Self::Mute)
+    }
+
+    /// The error for a guest that may have ended early because there is no room for it in the
+    /// cache; `None` if there is.
+    pub(super) fn no_room(cache: &Path, needed_mib: u64) -> Option<Self> {
+        let disk = statvfs(cache).ok()?;
+        let free_mib = disk.f_bavail.saturating_mul(disk.f_frsize) >> 20;
+        (free_mib < needed_mib).then(|| Self::NoRoom {
+            path: cache.to_owned(),
+            needed_mib,
+            free_mib,
+        })
     }
 
     /// Turns an [`io::Error`] into an error that names the path.

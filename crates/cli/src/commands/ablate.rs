@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use punctual_judge::Rule;
 use punctual_kernels::build::Setting;
@@ -278,27 +278,21 @@ impl Ablate {
             let [Some(first), Some(second)] = names.each_ref().map(find) else {
                 continue;
             };
-            let pair = [first, second];
-            // Two that take away the same cannot be tried together, nor two kernels, nor two values
-            // of one option.
-            let is_one = first.kernel.is_none() || second.kernel.is_none();
-            let is_one = is_one && !contradict(&first.set, &second.set);
-            let (Ok(mut side), true) = (of_options(&experiment.base, &pair), is_one) else {
-                continue;
-            };
-            match built(&mut side, &pair) {
-                Ok(true) => {}
-                Ok(false) => {
+            let name = names.join(" + ");
+            let side = match together(&experiment.base, [first, second]) {
+                Ok(Some(side)) => side,
+                Ok(None) => {
                     ablation.is_interrupted = true;
                     break;
                 }
-                // Two options of a configuration may exclude each other.
                 Err(why) => {
-                    say!("{}: not tried together: {why:#}", names.join(" + "));
+                    let (why, advice) = (format!("{why:#}"), None);
+                    say!("{name}: not tried together: {why}");
+                    ablation.untried.push(Untried { name, why, advice });
                     continue;
                 }
-            }
-            let told = format!("pair {number} of {}, {}", pairs.len(), names.join(" + "));
+            };
+            let told = format!("pair {number} of {}, {name}", pairs.len());
             let pair = (names.to_vec(), side);
             let tried = self.trial(experiment, pair, &told, plans, (base, &mut *runs))?;
             let Some(trial) = tried else {
@@ -413,6 +407,24 @@ fn of_options(base: &Side, options: &[&OptionSpec]) -> Result<Side> {
     Ok(side)
 }
 
+/// Applies two options together to the base, and builds their kernel; the error is the reason why
+/// that cannot be. `None` if Ctrl-C has ended it.
+fn together(base: &Side, [first, second]: [&OptionSpec; 2]) -> Result<Option<Side>> {
+    ensure!(
+        first.kernel.is_none() || second.kernel.is_none(),
+        "each of the two is a kernel"
+    );
+    ensure!(
+        !contradict(&first.set, &second.set),
+        "they set one option of the kernel's configuration to two values"
+    );
+    let pair = [first, second];
+    // Two that take away the same argument cannot be together.
+    let mut side = of_options(base, &pair)?;
+    // Two options of a configuration may exclude each other.
+    Ok(built(&mut side, &pair)?.then_some(side))
+}
+
 /// Returns true if these set an option of the configuration to two values.
 fn contradict(first: &[Setting], second: &[Setting]) -> bool {
     let differs =
@@ -465,6 +477,38 @@ fn advice(option: &OptionSpec, options: &Options) -> Option<Advice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_options_that_cannot_be_together_say_why() {
+        let option = |text: &str| -> OptionSpec { toml::from_str(text).unwrap() };
+        let base = Side {
+            kernel: "base".into(),
+            boot: "quiet".into(),
+            setup: Vec::new(),
+        };
+        let told = |one: &str, other: &str| {
+            let options = [one, other].map(|text| option(&format!("name = \"a\"\n{text}")));
+            together(&base, options.each_ref()).map_err(|why| format!("{why:#}"))
+        };
+        let both = told("boot = \"one\"", "without = \"quiet\"");
+        assert_eq!(both.unwrap().unwrap().boot, "one");
+        for (one, other, why) in [
+            (
+                "kernel = \"a\"",
+                "kernel = \"b\"",
+                "each of the two is a kernel",
+            ),
+            ("set = [\"HZ=100\"]", "set = [\"HZ=250\"]", "to two values"),
+            (
+                "without = \"quiet\"",
+                "without = \"quiet\"",
+                "expected the base to have the boot argument quiet",
+            ),
+        ] {
+            let told = told(one, other).unwrap_err();
+            assert!(told.contains(why), "{told}");
+        }
+    }
 
     #[test]
     fn two_values_of_one_option_contradict_each_other() {

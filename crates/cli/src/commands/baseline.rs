@@ -102,6 +102,10 @@ impl Baseline {
         if as_json {
             return output::print_json(&Rows::baselines(&all).json());
         }
+        if all.is_empty() {
+            say!("there are no baselines: `punctual baseline set NAME RUN…` makes one");
+            return Ok(());
+        }
         let head = ["BASELINE", "SUITE", "SUBJECT", "SEEDS", "RUNS"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for (name, ids) in all {

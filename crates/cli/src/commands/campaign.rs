@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf, absolute};
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,15 +12,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use indicatif::HumanDuration;
-use punctual_judge::{Baselines, Fitness, Judgement, judge};
+use punctual_judge::{Baselines, Fitness, Judgement, Unanswered, judge, judge_each};
 use punctual_kernels::{Catalog, paths};
-use punctual_model::Run;
 use punctual_model::run::State;
+use punctual_model::{Limit, Run};
 use punctual_report::campaign::{
     Campaign as Report, Cluster, PlannedRun, Worst, campaign_json, campaign_page, campaign_text,
     plan_json,
 };
-use punctual_report::text::thousands;
+use punctual_report::text::{counted, thousands};
 use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
 use punctual_runner::campaign::{self, Campaign as Matrix, Durations, Place, Ready, Setting};
 use punctual_runner::systems::{Builder, PreparedSystem};
@@ -35,7 +36,7 @@ use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
 use crate::progress::{Progress, expected};
 use crate::scale_args::parse_duration;
-use crate::{ExitStatus, interrupt, output};
+use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -127,6 +128,7 @@ impl Campaign {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         self.output.check()?;
+        self.check_executor()?;
         let catalog = catalog()?;
         let mut matrix = campaign::load(&self.file, &catalog)?;
         let say = &mut |message: &str| self.say(message);
@@ -134,6 +136,8 @@ impl Campaign {
         let store = self.store.open_or_make()?;
         let ready = Ready::new(&matrix, &mut |setting| self.build(setting, &catalog))?;
         let places = matrix.places();
+        let planned = planned(&ready);
+        let limits = answerable(&self.file, &matrix.limits, &planned)?;
         if self.plan {
             self.show_plan(&ready, &places, &store)?;
             return Ok(ExitStatus::Done);
@@ -143,7 +147,7 @@ impl Campaign {
             Executor::Local => self.measure(&ready, &places, &store)?,
             Executor::Slurm => (self.on_cluster(&ready, &places, &store)?, true),
         };
-        self.judge(&matrix, &mut report, &store)?;
+        self.judge(&limits, &planned, &mut report, &store)?;
         if !is_interrupted()? {
             self.explain(&mut report, &store)?;
         }
@@ -155,6 +159,22 @@ impl Campaign {
             ExitStatus::Done | ExitStatus::Undecided if !is_watched => ExitStatus::Incomplete,
             status => status,
         })
+    }
+
+    /// Refuses options of a cluster where none measures.
+    fn check_executor(&self) -> Result<(), UsageError> {
+        let options = [
+            ("--shared", self.shared.is_some()),
+            ("--sbatch", !self.sbatch.is_empty()),
+        ];
+        let given = options.iter().find(|(_, is_given)| *is_given);
+        match given.filter(|_| self.executor == Executor::Local) {
+            Some((option, _)) => Err(UsageError(format!(
+                "{option} is for a cluster: expected --executor slurm with it, found this machine \
+                 as the executor"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn say(&self, message: &str) {
@@ -279,7 +299,10 @@ impl Campaign {
         let mut times = Vec::new();
         let mut failed = BTreeMap::new();
         let mut on = |event: Event| match event {
-            Event::Put(count) => self.say(&format!("{count} tasks are in Slurm's queue")),
+            Event::Put(count) => {
+                let (tasks, verb) = (counted(count, "task"), is_or_are(count));
+                self.say(&format!("{tasks} {verb} in Slurm's queue"));
+            }
             Event::Trouble(why) => say!("punctual: {why}; it is tried again"),
             Event::Merged(id, run, took) => {
                 merged += 1;
@@ -296,10 +319,11 @@ impl Campaign {
                 }
                 let left = begun.elapsed().div_f64(f64::from(merged)) * (all as u32 - merged);
                 self.say(&format!(
-                    "{} (seed {}): {id} is {}; {merged} of {all} runs, about {} left",
+                    "{} (seed {}): {id} is {}; {merged} of {}, about {} left",
                     run.subject.name,
                     run.seed,
                     run.state,
+                    counted(all, "run"),
                     HumanDuration(left)
                 ));
             }
@@ -313,9 +337,10 @@ impl Campaign {
             say!("punctual: {why}");
         }
         if outcome.under_way > 0 {
-            let count = outcome.under_way;
+            let tasks = counted(outcome.under_way, "task");
+            let verb = is_or_are(outcome.under_way);
             say!(
-                "punctual: {count} tasks go on in Slurm: the same command takes what they deliver"
+                "punctual: {tasks} {verb} still in Slurm: the same command takes what is delivered"
             );
         }
         let mut report = Report::of(&ready.asked());
@@ -346,25 +371,33 @@ impl Campaign {
         given.or(matrix.budget)
     }
 
-    /// Judges each setting by the limits; only one setting's runs are in memory at a time.
-    fn judge(&self, matrix: &Matrix, report: &mut Report, store: &Store) -> Result<()> {
-        if matrix.limits.is_empty() {
-            return Ok(());
-        }
-        for part in &mut report.settings {
+    /// Judges each setting by its limits, of which it may have none; only one setting's runs are in
+    /// memory at a time. A subject of which no run was made is undecided.
+    fn judge(
+        &self,
+        limits: &[Vec<Limit>],
+        planned: &[Vec<Run>],
+        report: &mut Report,
+        store: &Store,
+    ) -> Result<()> {
+        let settings = report.settings.iter_mut().zip(limits).zip(planned);
+        for ((part, limits), planned) in settings.filter(|((_, limits), _)| !limits.is_empty()) {
             let ids = part.subjects.iter().flat_map(|one| &one.runs);
             let runs = ids.map(|run| super::load(store, &run.id));
-            let runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
-            let judged = if runs.is_empty() {
-                Err("no run was measured".to_owned())
-            } else {
-                judge(&matrix.limits, &runs, &Baselines::new()).map_err(|why| why.to_string())
-            };
-            if let (Ok(judgement), false) = (&judged, self.explain == 0 || is_interrupted()?) {
-                let replay = ReplayArgs::quiet(self.quiet);
-                part.verdict_stories = replay.broken(judgement, &runs, self.explain)?;
+            let mut runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
+            if runs.is_empty() {
+                part.judgement = Some(Err("no run was measured".to_owned()));
+                continue;
             }
-            part.judgement = Some(judged);
+            let all = part.subjects.iter().zip(planned);
+            let absent = all.filter(|(subject, _)| subject.runs.is_empty());
+            runs.extend(absent.map(|(_, run)| run.clone()));
+            let judgement = judge_each(limits, &runs, &Baselines::new());
+            if self.explain > 0 && !is_interrupted()? {
+                let replay = ReplayArgs::quiet(self.quiet);
+                part.verdict_stories = replay.broken(&judgement, &runs, self.explain)?;
+            }
+            part.judgement = Some(Ok(judgement));
         }
         Ok(())
     }
@@ -417,9 +450,9 @@ impl Campaign {
                     .unwrap_or_else(guess),
             });
         }
-        let left = planned.iter().filter(|one| one.known.is_none());
-        let left: Duration = left.map(|one| one.takes).sum();
-        let left = left.div_f64(side_by_side as f64);
+        let open = planned.iter().filter(|one| one.known.is_none());
+        let open: Vec<Duration> = open.map(|one| one.takes).collect();
+        let left = in_all(&open, side_by_side);
         if self.output.is_json() {
             let runs = planned.iter().map(|one| one.shown(matrix)).collect();
             let plan = plan_json(&matrix.name, &matrix.left_out, left, runs);
@@ -464,10 +497,11 @@ impl Campaign {
         let budget = self.budget(matrix).map_or(String::new(), |budget| {
             format!(", of a budget of {}", HumanDuration(budget))
         });
-        let [open, all] = [open, planned.len()].map(|count| thousands(count as u64));
+        let (all, verb) = (counted(planned.len(), "run"), is_or_are(open));
         text + &format!(
-            "\n{}: {open} of {all} runs are left, about {} with {side_by_side} at a time{budget}.\n",
+            "\n{}: {} of {all} {verb} left, about {} with {side_by_side} at a time{budget}.\n",
             matrix.name,
+            thousands(open as u64),
             HumanDuration(left)
         )
     }
@@ -502,6 +536,72 @@ impl Planned {
     }
 }
 
+/// A run of each subject, setting by setting, of which nothing is measured yet.
+fn planned(ready: &Ready<'_>) -> Vec<Vec<Run>> {
+    let settings = ready.campaign.settings.iter().zip(0..);
+    let runs = |(one, setting): (&Setting, usize)| -> Vec<Run> {
+        let run = |subject| {
+            let seed = one.seeds[0];
+            let place = Place {
+                setting,
+                subject,
+                seed,
+            };
+            Run {
+                id: format!("suite {}", one.suite.name),
+                ..ready.job(place, 0).run()
+            }
+        };
+        (0..one.subjects.len()).map(run).collect()
+    };
+    settings.map(runs).collect()
+}
+
+/// The limits that the plan of each setting can answer. `limits` have their lines in `file`,
+/// `planned` are runs of each setting.
+///
+/// # Errors
+/// If no setting's plan can answer a limit.
+fn answerable(
+    file: &Path,
+    limits: &[(usize, Limit)],
+    planned: &[Vec<Run>],
+) -> Result<Vec<Vec<Limit>>, UsageError> {
+    let all = planned.concat();
+    let mut answerable = vec![Vec::new(); planned.len()];
+    for ((line, limit), number) in limits.iter().zip(1..) {
+        let judged = |runs: &[Run]| judge(slice::from_ref(limit), runs, &Baselines::new());
+        let mut is_answered = false;
+        let mut why = judged(&all).err();
+        for (runs, own) in planned.iter().zip(&mut answerable) {
+            match judged(runs) {
+                Ok(_) => {
+                    own.push(limit.clone());
+                    is_answered = true;
+                }
+                Err(of_setting) => why = why.or(Some(of_setting)),
+            }
+        }
+        if let Some(why) = why.filter(|_| !is_answered) {
+            let unanswered = Unanswered { number, ..why };
+            let file = file.display();
+            return Err(UsageError(format!("{file}:{line}: {unanswered}")));
+        }
+    }
+    Ok(answerable)
+}
+
+/// The time that runs take together, with `side_by_side` at a time: no less than the longest.
+fn in_all(runs: &[Duration], side_by_side: usize) -> Duration {
+    let sum: Duration = runs.iter().sum();
+    let longest = runs.iter().max().copied().unwrap_or_default();
+    sum.div_f64(side_by_side as f64).max(longest)
+}
+
+fn is_or_are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 /// The number of the worst sample.
 fn sample(run: &Run, worst: &Worst) -> Option<u64> {
     let mut recordings = run.recordings.iter();
@@ -521,8 +621,8 @@ fn tell_of_rest(report: &Report) -> Result<()> {
         ""
     };
     let left = asked - finished;
-    let runs = if left == 1 { "run is" } else { "runs are" };
-    say!("punctual: {why}{left} {runs} left: the same command goes on with them");
+    let (runs, verb) = (counted(left, "run"), is_or_are(left));
+    say!("punctual: {why}{runs} {verb} left: the same command goes on with them");
     Ok(())
 }
 
@@ -549,5 +649,116 @@ fn status(report: &Report) -> ExitStatus {
         _ if !report.is_whole() => ExitStatus::Incomplete,
         Some(Fitness::Undecided) => ExitStatus::Undecided,
         Some(Fitness::Fit) | None => ExitStatus::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use punctual_model::MachineRecord;
+    use punctual_model::machine::VirtualMachine;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        campaign: Campaign,
+    }
+
+    /// A run of the probe timer under this load, of which nothing is measured yet.
+    fn run(subject: &str, load: &str) -> Run {
+        let machine = MachineRecord::Virtual(VirtualMachine::default());
+        serde_json::from_value(serde_json::json!({
+            "id": "suite s", "suite": "s", "seed": 1,
+            "plan": format!("seed = 1\n[[step]]\nprobe = \"timer\"\nload = \"{load}\"\nsamples = 9\n"),
+            "subject": { "name": subject, "kernel": "k", "boot": "", "bench": "virtual" },
+            "state": "running", "started": "", "punctual": "0.1.0", "machine": machine,
+            "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
+            "request": { "what": [], "subject": [], "all_subjects": null, "options": [] },
+        }))
+        .unwrap()
+    }
+
+    fn limit(rest: &str) -> Limit {
+        let bound = "probe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 us\"\n";
+        toml::from_str(&format!("{bound}{rest}")).unwrap()
+    }
+
+    #[test]
+    fn a_setting_is_judged_by_the_limits_that_its_plan_can_answer() {
+        let planned = [
+            vec![run("none", "idle"), run("rt", "idle")],
+            vec![run("rt", "stress")],
+        ];
+        let own = |limit: &Limit| {
+            let found = answerable(Path::new("c.toml"), &[(7, limit.clone())], &planned);
+            found.map(|all| all.iter().map(|own| !own.is_empty()).collect::<Vec<_>>())
+        };
+        let of = "what = \"worst\"\nat_most = \"50 %\"\nof = \"none\"\n";
+        for (limit, expected) in [
+            (limit(""), [true, true]),
+            (limit("load = \"stress\"\n"), [false, true]),
+            (limit("load = \"idle\"\n"), [true, false]),
+            (limit("subject = \"none\"\n"), [true, false]),
+            (
+                toml::from_str(&format!("probe = \"timer\"\n{of}")).unwrap(),
+                [true, false],
+            ),
+        ] {
+            assert_eq!(own(&limit).unwrap(), expected, "{limit:?}");
+        }
+        for (rest, expected) in [
+            (
+                "load = \"strss\"\n",
+                "expected a measurement by timer under strss, found timer / idle; timer / stress",
+            ),
+            (
+                "subject = \"full\"\n",
+                "expected a subject full, found none; rt",
+            ),
+        ] {
+            let said = own(&limit(rest)).unwrap_err().to_string();
+            assert!(
+                said.starts_with("c.toml:7: limit 1 (timer, worst "),
+                "{said}"
+            );
+            assert!(said.ends_with(expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn options_of_a_cluster_are_refused_where_this_machine_measures() {
+        let told = |words: &[&str]| {
+            let words = [&["campaign", "c.toml"], words].concat();
+            let campaign = Words::parse_from(words).campaign;
+            campaign.check_executor().map_err(|error| error.to_string())
+        };
+        let shared = ["--shared", "/nfs"];
+        let said = told(&shared).unwrap_err();
+        assert!(
+            said.starts_with("--shared is for a cluster: expected --executor slurm"),
+            "{said}"
+        );
+        let local = [&shared[..], &["--executor", "local"]].concat();
+        assert!(told(&local).is_err());
+        let slurm = [
+            &shared[..],
+            &["--sbatch=--partition=rt", "--executor", "slurm"],
+        ]
+        .concat();
+        assert_eq!((told(&slurm), told(&[])), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn runs_take_no_less_than_the_longest_of_them() {
+        let seconds = |all: &[u64], side_by_side| {
+            let all: Vec<Duration> = all.iter().map(|one| Duration::from_secs(*one)).collect();
+            in_all(&all, side_by_side).as_secs()
+        };
+        assert_eq!(seconds(&[13], 2), 13);
+        assert_eq!(seconds(&[13, 3], 2), 13);
+        assert_eq!(seconds(&[4, 4, 4, 4], 2), 8);
+        assert_eq!(seconds(&[], 2), 0);
     }
 }

@@ -44,7 +44,7 @@ pub struct Doctor {
     /// Look only at this (may be repeated)
     #[arg(long, value_name = "CHECK")]
     only: Vec<String>,
-    /// Leave this away (may be repeated)
+    /// Leave this out (may be repeated)
     #[arg(long, value_name = "CHECK")]
     skip: Vec<String>,
     /// What the machine is for: audio (sound; many do without PREEMPT_RT), control (threads with
@@ -101,13 +101,12 @@ impl Doctor {
         if !self.json {
             output::print(&doctor_text(&diagnosis, look))?;
         }
-        let mut trials = None;
-        if self.trials.measure {
-            trials = self.trials(&diagnosis)?;
-            if trials.is_none() {
-                return Ok(ExitStatus::Incomplete);
-            }
-        }
+        let trials = if self.trials.measure {
+            self.trials(&diagnosis)?
+        } else {
+            None
+        };
+        let is_interrupted = self.trials.measure && trials.is_none();
         if self.json {
             let (skipped, trials) = (&self.skip, trials.as_deref());
             let json = doctor_json(&diagnosis, self.purpose, &steps, skipped, trials);
@@ -118,6 +117,9 @@ impl Doctor {
         if let Some(path) = &self.report {
             let page = doctor_page(&diagnosis, look, trials.as_deref());
             output::write_page(&page, path)?;
+        }
+        if is_interrupted {
+            return Ok(ExitStatus::Incomplete);
         }
         Ok(match diagnosis.health() {
             Health::Fit => ExitStatus::Done,

@@ -15,10 +15,10 @@ use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, pasted, text};
 use punctual_report::text::WIDTH;
 use punctual_scope::explain::{Explained, Wanted};
-use punctual_store::{Store, Story};
+use punctual_store::{Store, StoreError, Story};
 
 use super::replay_args::ReplayArgs;
-use super::run_names::refuse_form;
+use super::run_names::{is_run, refuse_form};
 use super::sample_args::SampleArgs;
 use super::{StoreArgs, load};
 use crate::output::say;
@@ -111,8 +111,16 @@ impl Explain {
             let why = "--cold and --plugin say how a run is repeated, and --captured repeats none";
             return Err(UsageError(why.into()).into());
         }
+        if !is_run(&self.run) && self.store.is_new()? {
+            return Err(elsewhere::neither(&self.run).into());
+        }
         let store = self.store.open()?;
-        let run = load(&store, &self.run)?;
+        let run = load(&store, &self.run).map_err(|error| match error.downcast_ref() {
+            Some(StoreError::Unknown { close, .. }) if close.is_empty() && !is_run(&self.run) => {
+                elsewhere::neither(&self.run).into()
+            }
+            _ => error,
+        })?;
         let other = self
             .compare
             .as_ref()
@@ -243,6 +251,14 @@ fn captured(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>> {
         return Ok(punctual_scope::captured::explained(run, wanted)?);
     }
     let id = &run.id;
+    if run.is_imported() {
+        return Err(UsageError(format!(
+            "{id} was imported from a file of {}, so Punctual cannot repeat it: measure it with \
+             `punctual run --bench … --trace-above 200us`",
+            run.suite
+        ))
+        .into());
+    }
     let mut recordings = run.recordings.iter();
     let why = match recordings.find_map(|one| one.settings.get(TRACER)) {
         Some(Fact::Unknown { unknown }) => format!("there was no tracer: {unknown}"),

@@ -2,7 +2,7 @@
 //! `punctual import`: measurements of other programs, and runs of other stores.
 
 use std::collections::HashMap;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -10,7 +10,7 @@ use clap::Args;
 use punctual_exchange::{Baseline, Reader};
 use punctual_model::{Nanos, Run};
 use punctual_report::text::{clean, counted};
-use punctual_runner::import::{Told, import, is_unit_doubtful, machine_of};
+use punctual_runner::import::{Told, UNREAD, import, is_unit_doubtful, machine_of};
 use punctual_store::{Added, Store};
 
 use super::{StoreArgs, is_run};
@@ -79,19 +79,18 @@ impl Import {
         for path in &exports {
             each_run(path, &mut |_| Ok(()))?;
         }
-        let read = |path: &PathBuf| -> Result<_> {
-            let mut content = Vec::new();
-            super::open_named(path)?.read_to_end(&mut content)?;
-            if punctual_exchange::is_export(&content) && !path.is_file() {
+        let read = |path: &PathBuf, content: &[u8]| -> Result<_> {
+            if punctual_exchange::is_export(content) && !path.is_file() {
                 let wrong = "expected text in a pipe, found compressed bytes: save them in a file";
                 return Err(UsageError(wrong.into()).into());
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            Ok(import(&name, &content, &told)?)
+            Ok(import(&name, content, &told)?)
         };
         let mut runs = Vec::new();
         for path in files {
-            let run = read(path).with_context(|| path.display().to_string())?;
+            let content = content(path)?;
+            let run = read(path, &content).with_context(|| path.display().to_string())?;
             runs.push((path, run));
         }
         self.check_machines(&runs)?;
@@ -126,8 +125,16 @@ impl Import {
                      `punctual remove {id}`, and import it with --nanoseconds."
                 );
             }
-            if let Some(why) = &run.error {
-                say!("It is no whole measurement, and keeps no limit: {why}. Measure again.");
+            match &run.error {
+                Some(why) if why.starts_with(UNREAD) => say!(
+                    "The measurement may be incomplete ({why}): no limit can be kept by it. \
+                     Correct or remove that line, or measure with options that are understood."
+                ),
+                Some(why) => say!(
+                    "The measurement is incomplete ({why}): no limit can be kept by it. Measure \
+                     again."
+                ),
+                None => {}
             }
         }
         if is_nameless {
@@ -184,6 +191,36 @@ impl Import {
 /// The time between two samples.
 fn parse_interval(text: &str) -> Result<Nanos, String> {
     parse_duration(text).map_err(|_| "expected a time with its unit, such as 200us or 1ms".into())
+}
+
+/// The most bytes of a file that are read: results have far fewer.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// Reads a file that the command line names.
+fn content(path: &Path) -> Result<Vec<u8>> {
+    let shown = path.display();
+    if path.is_dir() {
+        let all = path.join("*");
+        let all = all.display();
+        let wrong = format!("{shown}: expected a file, found a directory: name the files: {all}");
+        return Err(UsageError(wrong).into());
+    }
+    let file = super::open_named(path)?;
+    read_at_most(file, BYTES_MAX).with_context(|| shown.to_string())
+}
+
+/// Reads a source to its end, unless that is beyond so many bytes.
+fn read_at_most(source: impl Read, most: u64) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    source.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        let most = most >> 20;
+        let wrong = format!(
+            "expected at most {most} MiB, found more: import the lines of the result alone"
+        );
+        return Err(UsageError(wrong).into());
+    }
+    Ok(content)
 }
 
 /// Returns true if there is such a file of `punctual export`. Read errors are reported later, when
@@ -284,6 +321,29 @@ mod tests {
     use punctual_exchange::Writer;
 
     use super::*;
+
+    #[test]
+    fn what_is_no_file_is_named_once_and_no_file_is_read_without_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let none = directory.path().join("none");
+        for (path, told) in [
+            (directory.path(), "found a directory: name the files: "),
+            (none.as_path(), "found none of this name"),
+        ] {
+            let error = content(path).unwrap_err();
+            assert!(error.is::<UsageError>(), "{error:?}");
+            let error = format!("{error:#}");
+            let named = format!("{}: expected a file, ", path.display());
+            assert!(error.starts_with(&named), "{error}");
+            assert!(error.contains(told), "{error}");
+            assert_eq!(error.matches(": expected").count(), 1, "{error}");
+        }
+        let most = 1 << 20;
+        let bytes = vec![b' '; most];
+        assert_eq!(read_at_most(&bytes[..], most as u64).unwrap(), bytes);
+        let error = read_at_most(std::io::repeat(b' '), most as u64).unwrap_err();
+        assert!(error.to_string().contains("at most 1 MiB"), "{error}");
+    }
 
     #[test]
     fn a_file_of_runs_is_known_by_the_rule_of_all_commands_and_must_be_there() {

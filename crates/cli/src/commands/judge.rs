@@ -52,9 +52,9 @@ A file of limits, or a suite, has as many of these as it takes:
   probe = \"timer\"
   load = \"stress\"      # none named: each by itself; so variant, subject
   what = \"worst\"       # mean, median, p99.9, missed, cpu, work with its unit;
-                         # arrival, reached: of every arrival (--arrivals)
+                       # arrival, reached: of every arrival (--arrivals)
   at_most = \"100 us\"   # or at_least; \"115 %\" with of = \"none\", or
-                         # of = \"baseline\" (--baseline), of = \"baseline:stable\"
+                       # of = \"baseline\" (--baseline), of = \"baseline:stable\"
   [[limit]]
   probe = \"timer\"
   above = \"50 us\"      # such samples come …
@@ -218,7 +218,7 @@ impl Judge {
                 return Err(UsageError(wrong).into());
             }
             let mut runs = self.measure.store.load(&self.what)?;
-            let limits = limits_of_runs(self.limits.as_deref(), &suite_of(&runs)?)?;
+            let limits = limits_of_runs(self.limits.as_deref(), &runs)?;
             let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
             let at_once = side_by_side(None)?;
             let store = self.measure.store.open()?;
@@ -392,12 +392,17 @@ pub fn limits_of(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
 
 /// The limits of a file, or of the suite that has measured runs: a probe by itself, a program and
 /// other programs have none.
-fn limits_of_runs(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
-    if file.is_none() && suites::find(suite).is_err() {
-        let wrong = format!("expected --limits FILE: {suite}, which measured them, has none");
+fn limits_of_runs(file: Option<&Path>, runs: &[Run]) -> Result<Vec<Limit>> {
+    let suite = suite_of(runs)?;
+    if file.is_none() && suites::find(&suite).is_err() {
+        let wrong = match runs {
+            [run] => format!("{} has no limits of its own", run.id),
+            _ => "these runs have no limits of their own".to_owned(),
+        };
+        let wrong = wrong + ": give `--limits FILE` (`punctual judge --help` shows one)";
         return Err(UsageError(wrong).into());
     }
-    limits_of(file, suite)
+    limits_of(file, &suite)
 }
 
 /// Names the runs that are their own baseline.

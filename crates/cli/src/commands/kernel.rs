@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::build_args::{BuildArgs, made};
 use super::list::{List, What};
 use super::tagged_args::TaggedArgs;
-use super::{NoStoreArgs, catalog};
+use super::{NoStoreArgs, catalog, check_named};
 use crate::ExitStatus;
 use crate::output::{self, say};
 
@@ -186,6 +186,9 @@ impl Kernel {
                 modules,
                 replace,
             } => {
+                for path in modules.iter().chain([&image]) {
+                    check_named(path)?;
+                }
                 let kernel = catalog()?.add(&id, &image, &boot, &modules, replace)?;
                 say!("{id} is in the cache: Linux {}", kernel.release);
             }

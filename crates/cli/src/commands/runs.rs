@@ -5,6 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use punctual_model::run::State;
 use punctual_report::lists::{Rows, runs_csv};
+use punctual_report::text::{clean, columns_of, cut};
 use punctual_runner::run_names::number;
 use punctual_runner::times;
 use punctual_store::{Filter, Store, Summary};
@@ -88,11 +89,9 @@ impl Runs {
         } else if runs.is_empty() {
             say!("{NO_RUNS}");
         } else {
-            let head = [
-                "RUN", "STARTED", "SUITE", "SUBJECT", "SEED", "STATE", "DIGEST",
-            ];
-            let mut rows = vec![head.map(str::to_owned).to_vec()];
+            let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
             rows.extend(runs.iter().map(row));
+            shorten_subjects(&mut rows, output::text_width());
             output::print(&output::columns(&rows, usize::MAX))?;
         }
         Ok(ExitStatus::Done)
@@ -153,6 +152,33 @@ fn parse_state(text: &str) -> Result<State, String> {
     })
 }
 
+/// The heads of the columns.
+const HEAD: [&str; 7] = [
+    "RUN", "STARTED", "SUITE", "SUBJECT", "SEED", "STATE", "DIGEST",
+];
+
+/// The number of the column of subjects.
+const SUBJECT: usize = 3;
+
+/// Cuts the subjects in their middle to bring the rows to `width` columns, but none to fewer than
+/// [`LEAST_SUBJECT`].
+fn shorten_subjects(rows: &mut [Vec<String>], width: usize) {
+    let widest = |column: usize| {
+        let cells = rows.iter().map(|row| columns_of(&row[column]));
+        cells.max().unwrap_or(0)
+    };
+    let columns = rows.first().map_or(0, Vec::len);
+    let others = (0..columns).filter(|column| *column != SUBJECT);
+    let taken: usize = others.map(|column| widest(column) + 2).sum();
+    let room = width.saturating_sub(taken).max(LEAST_SUBJECT);
+    for row in rows {
+        row[SUBJECT] = cut(&clean(&row[SUBJECT]), room);
+    }
+}
+
+/// The least columns of a subject: shorter names would no longer tell subjects apart.
+const LEAST_SUBJECT: usize = 28;
+
 fn row(run: &Summary) -> Vec<String> {
     let digest = run.digest.as_deref().unwrap_or("-");
     vec![
@@ -180,6 +206,50 @@ mod tests {
         }
         let wrong = "expected finished, failed, interrupted or running, found \"done\"";
         assert_eq!(parse_state("done"), Err(wrong.to_owned()));
+    }
+
+    /// The head, and a row of each of these subjects.
+    fn rows(subjects: &[&str]) -> Vec<Vec<String>> {
+        let row = |&subject: &&str| {
+            let cells = [
+                "r1",
+                "2026-05-01 00:00:00",
+                "cyclictest",
+                subject,
+                "0",
+                "finished",
+                "0123456789ab",
+            ];
+            cells.map(str::to_owned).to_vec()
+        };
+        let head = HEAD.map(str::to_owned).to_vec();
+        [vec![head], subjects.iter().map(row).collect()].concat()
+    }
+
+    #[test]
+    fn a_long_subject_is_cut_where_the_terminal_has_no_room_for_it() {
+        let whole = rows(&["board-a-with-a-kernel-of-its-own (board-a.txt 01234567)"]);
+        let mut rows = whole.clone();
+        shorten_subjects(&mut rows, usize::MAX);
+        assert_eq!(rows, whole);
+        shorten_subjects(&mut rows, 100);
+        let text = output::columns(&rows, usize::MAX);
+        let longest = text.lines().map(columns_of).max();
+        assert_eq!(longest, Some(100), "{text}");
+        assert!(text.contains("board-a") && text.contains("4567)"), "{text}");
+    }
+
+    #[test]
+    fn subjects_can_be_told_apart_on_a_narrow_terminal() {
+        let names = [
+            "debian-6.1-arm64",
+            "debian-6.12-arm64",
+            "debian-6.12-rt-arm64",
+        ];
+        let mut rows = rows(&names);
+        shorten_subjects(&mut rows, 80);
+        let cells = rows[1..].iter().map(|row| row[SUBJECT].as_str());
+        assert_eq!(cells.collect::<Vec<_>>(), names);
     }
 
     #[test]

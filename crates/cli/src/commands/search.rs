@@ -10,22 +10,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use clap::Args;
+use clap::{Args, value_parser};
 use punctual_bench::RunError;
 use punctual_bench::virtual_bench::{Machine, Start};
-use punctual_kernels::paths;
+use punctual_kernels::paths::{self, Lock};
 use punctual_model::Nanos;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_report::search::{GRAMMAR, Told, Tried, in_c};
-use punctual_report::text::{clean, thousands};
+use punctual_report::text::{clean, counted};
 use punctual_runner::systems::{Builder, Equipment, calls};
 use punctual_runner::{Companion, loads};
 use punctual_scope::error::ScopeError;
 use punctual_scope::observe::Observer;
 use punctual_scope::repeat::Repeater;
 use punctual_search::guest::{Guests, How};
-use punctual_search::minimise::{Confirmed, Find, Minimised, minimise};
+use punctual_search::minimise::{Confirmed, Find, Gone, Minimised, minimise};
 use punctual_search::{Asked, BATCHES, Grammar, Place as _, Search as Found, Seen, Stretch};
+use serde_json::Value;
 
 use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
@@ -46,8 +47,9 @@ Examples:
 
 What is found is in the directory of --into; the same command goes on there.
 
-Exit status: 0 reported; 3 Ctrl-C has ended it, or a guest was lost to a
-program; 1 an error; 2 a wrong request.";
+Exit status: 0 reported; 3 Ctrl-C has ended it, or a guest was lost to a program
+of --program or to a stressor (guests that a search has lost are part of its
+report); 1 an error; 2 a wrong request.";
 
 /// The interval of progress reports.
 const SAY_EVERY: Duration = Duration::from_secs(30);
@@ -82,8 +84,13 @@ pub struct Search {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// So many guests side by side, 2 at most
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    jobs: usize,
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = value_parser!(u8).range(1..=BATCHES as i64)
+    )]
+    jobs: u8,
     /// As root, not as an ordinary user
     #[arg(long)]
     root: bool,
@@ -109,7 +116,11 @@ pub struct Search {
     )]
     from: Vec<PathBuf>,
     /// Search for nothing: run this program, and tell what it shows (may be repeated)
-    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["time", "candidates", "random", "into"])]
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        conflicts_with_all = ["time", "candidates", "seed", "jobs", "random", "top", "into"]
+    )]
     program: Vec<String>,
     /// Search for nothing: tell what each stressor of stress-ng shows, of these, or of all
     #[arg(
@@ -117,7 +128,9 @@ pub struct Search {
         value_name = "LIST",
         num_args = 0..=1,
         default_missing_value = "",
-        conflicts_with_all = ["time", "candidates", "random", "into", "program", "grammar"]
+        conflicts_with_all = [
+            "time", "candidates", "seed", "jobs", "random", "top", "grammar", "into", "program"
+        ]
     )]
     stressors: Option<String>,
     /// End each program, or stressor, after this time of its guest [default: 50ms; 100ms for
@@ -129,7 +142,13 @@ pub struct Search {
     #[arg(long, conflicts_with = "stressors")]
     confirm: bool,
     /// List the kinds of calls
-    #[arg(long)]
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "kernel", "boot", "time", "candidates", "seed", "jobs", "root", "random", "top", "into",
+            "program", "stressors", "each", "confirm", "report", "json"
+        ]
+    )]
     calls: bool,
     /// Print the program of --program in C, and run nothing
     #[arg(long, requires = "program", conflicts_with_all = ["confirm", "json"])]
@@ -169,7 +188,9 @@ impl Search {
         }
         let (repeater, machine) = self.machine()?;
         let directory = self.directory();
-        if self.program.is_empty() && self.stressors.is_none() {
+        let is_search = self.program.is_empty() && self.stressors.is_none();
+        let _lock = is_search.then(|| locked(&directory)).transpose()?;
+        if is_search {
             found
                 .asked
                 .image_sha256
@@ -389,7 +410,7 @@ impl Search {
         let begin = Instant::now();
         let mut said = begin;
         while let Some(left) = self.left(found, begin) {
-            match found.step(&grammar, guests, (left, self.jobs.min(BATCHES))) {
+            match found.step(&grammar, guests, (left, self.jobs.into())) {
                 Err(error) if is_interrupted(&error) => break,
                 result => result?,
             }
@@ -420,7 +441,7 @@ impl Search {
                     self.say(&format!("{}: {}", find.stretch.function, find.program));
                     finds.push(*find);
                 }
-                Ok(Minimised::Gone) => gone.push(entry.stretch.clone()),
+                Ok(Minimised::Gone(one)) => gone.push(one),
                 Ok(Minimised::WithoutCalls(stretch)) => without_calls.push(stretch),
             }
         }
@@ -467,11 +488,13 @@ impl Search {
         found: &Found,
         guests: &Guests,
         directory: &Path,
-        (finds, gone, without_calls): (&mut Vec<Find>, &[Stretch], &[Stretch]),
+        (finds, gone, without_calls): (&mut Vec<Find>, &[Gone], &[Stretch]),
     ) -> Result<()> {
         finds.sort_by_key(|find| std::cmp::Reverse(find.stretch.ns));
         let place = directory.display().to_string();
         let grammar = found.grammar().map_err(|why| self.wrong_grammar(&why))?;
+        let list = directory.join("finds.json");
+        let is_whole = !interrupt::flag()?.load(Ordering::SeqCst);
         let told = Told {
             search: found,
             preemption: guests.preemption().name(),
@@ -479,13 +502,11 @@ impl Search {
             gone,
             without_calls,
             place: &place,
+            are_written: is_whole || replaces(finds.len(), &list),
             grammar: &grammar,
         };
         let worst = |number: usize, kind: &str| directory.join(format!("worst-{number:02}.{kind}"));
-        let list = directory.join("finds.json");
-        // Finds of an earlier part of this search stay where Ctrl-C came before all were told anew.
-        let is_whole = !interrupt::flag()?.load(Ordering::SeqCst);
-        if is_whole || !list.is_file() {
+        if told.are_written {
             for (number, find) in (1..).zip(finds.iter()) {
                 write(&worst(number, "toml"), &told.load(find))?;
                 if let Some(code) = told.c(find) {
@@ -541,14 +562,37 @@ fn progress(found: &Found) -> String {
             stretch.what, stretch.function
         )
     });
-    let (candidates, places) = (thousands(found.candidates), found.corpus.entries().len());
+    let programs = counted(found.candidates as usize, "program");
+    let places = counted(found.corpus.entries().len(), "place");
     let lost = match found.killers.len() {
         0 => String::new(),
-        lost => format!("; {lost} guests lost"),
+        lost => format!("; {} lost", counted(lost, "guest")),
     };
-    clean(&format!(
-        "{candidates} programs, {places} places{best}{lost}"
-    ))
+    clean(&format!("{programs}, {places}{best}{lost}"))
+}
+
+/// Returns true if the finds of a search that Ctrl-C has ended, so many, take the place of those in
+/// the list: those of an earlier part stay if they are more.
+fn replaces(finds: usize, list: &Path) -> bool {
+    let text = fs::read_to_string(list).unwrap_or_default();
+    let list: Value = serde_json::from_str(&text).unwrap_or_default();
+    finds > 0
+        && list["finds"]
+            .as_array()
+            .is_none_or(|known| known.len() <= finds)
+}
+
+/// The right to search in a directory, until it is dropped.
+fn locked(directory: &Path) -> Result<Lock> {
+    let path = directory.join("lock");
+    let lock = Lock::try_acquire(&path).with_context(|| path.display().to_string())?;
+    lock.ok_or_else(|| {
+        let place = directory.display();
+        UsageError(format!(
+            "another punctual searches in {place}: wait for it, or name another directory (--into)"
+        ))
+        .into()
+    })
 }
 
 /// The search that was begun in a directory, if it is the same one; else a new one.
@@ -556,18 +600,15 @@ fn begun(directory: &Path, new: Found) -> Result<Found> {
     let Some(mut found) = kept(directory)? else {
         return Ok(new);
     };
-    if found.asked.is_of_build(&new.asked.image_sha256) {
-        found.asked.image_sha256.clone_from(&new.asked.image_sha256);
+    if let Some(difference) = new.asked.difference(&found.asked) {
+        return Err(UsageError(format!(
+            "{} has another search ({difference}): name another directory (--into), or remove it",
+            directory.display()
+        ))
+        .into());
     }
-    if found.asked == new.asked {
-        return Ok(found);
-    }
-    Err(UsageError(format!(
-        "{} has another search, with another kernel or build of it, seed, user, --each or \
-         grammar: name another directory (--into), or remove it",
-        directory.display()
-    ))
-    .into())
+    found.asked.image_sha256.clone_from(&new.asked.image_sha256);
+    Ok(found)
 }
 
 /// The search that is kept in a directory.
@@ -577,7 +618,9 @@ fn kept(directory: &Path) -> Result<Option<Found>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         text => text.with_context(|| path.display().to_string())?,
     };
-    let found = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let expected = "expected what a search keeps there: name another directory, or remove it";
+    let found =
+        serde_json::from_str(&text).with_context(|| format!("{}: {expected}", path.display()))?;
     Ok(Some(found))
 }
 
@@ -609,5 +652,110 @@ fn stressors(list: &str) -> Result<Vec<String>> {
         ))
         .into()),
         None => Ok(names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::commands::Cli;
+
+    fn found(seed: u64) -> Found {
+        Found::new(Asked {
+            kernel: "debian-6.12".into(),
+            image_sha256: String::new(),
+            boot: String::new(),
+            seed,
+            root: false,
+            random: false,
+            grammar: String::new(),
+            each: None,
+        })
+    }
+
+    #[test]
+    fn what_no_search_would_use_is_refused() {
+        for (line, is_taken) in [
+            ("--jobs 2 --top 3 --seed 9", true),
+            ("--jobs 0", false),
+            ("--jobs 3", false),
+            ("--calls --grammar own.toml", true),
+            ("--calls --json", false),
+            ("--calls --stressors clone", false),
+            ("--calls --kernel debian-6.12", false),
+            ("--program fork --kernel debian-6.12 --json", true),
+            ("--program fork --seed 9", false),
+            ("--program fork --jobs 2", false),
+            ("--program fork --top 3", false),
+            ("--stressors clone --each 10ms --json", true),
+            ("--stressors clone --seed 9", false),
+            ("--stressors clone --jobs 2", false),
+            ("--stressors clone --top 3", false),
+        ] {
+            let words = format!("punctual search {line}");
+            let parsed = Cli::try_parse_from(words.split(' '));
+            assert_eq!(parsed.is_ok(), is_taken, "{line}: {:?}", parsed.err());
+        }
+    }
+
+    #[test]
+    fn what_an_interrupted_search_has_found_takes_the_place_of_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let list = directory.path().join("finds.json");
+        assert!(!replaces(0, &list) && replaces(1, &list));
+        for (text, one, two) in [
+            (r#"{"finds": []}"#, true, true),
+            (r#"{"finds": [{}]}"#, true, true),
+            (r#"{"finds": [{}, {}]}"#, false, true),
+            (r#"{"finds": [{"#, true, true),
+        ] {
+            fs::write(&list, text).unwrap();
+            assert!(!replaces(0, &list), "{text}");
+            assert_eq!(
+                (replaces(1, &list), replaces(2, &list)),
+                (one, two),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_has_one_search_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let own = locked(directory.path()).unwrap();
+        let refused = locked(directory.path()).unwrap_err();
+        assert!(refused.is::<UsageError>(), "{refused}");
+        let text = refused.to_string();
+        assert!(text.starts_with("another punctual searches in "), "{text}");
+        drop(own);
+        locked(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn another_search_or_none_in_a_directory_is_refused_and_named() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(begun(directory.path(), found(1)).unwrap(), found(1));
+        keep(directory.path(), &found(1)).unwrap();
+        assert_eq!(begun(directory.path(), found(1)).unwrap(), found(1));
+        let refused = begun(directory.path(), found(2)).unwrap_err().to_string();
+        let named = "has another search (its seed is \"1\", and here it is \"2\"): name another";
+        assert!(refused.contains(named), "{refused}");
+        fs::write(directory.path().join("search.json"), "{").unwrap();
+        let damaged = begun(directory.path(), found(1)).unwrap_err().to_string();
+        assert!(
+            damaged.contains("expected what a search keeps there"),
+            "{damaged}"
+        );
+    }
+
+    #[test]
+    fn one_of_a_kind_is_told_in_the_singular() {
+        let mut found = found(1);
+        assert_eq!(progress(&found), "0 programs, 0 places");
+        found.candidates = 1;
+        found.killers.push(("fork".into(), "it panicked".into()));
+        assert_eq!(progress(&found), "1 program, 0 places; 1 guest lost");
     }
 }

@@ -146,7 +146,7 @@ impl Series {
         let is_whole = !results.is_interrupted() && is_watched;
         let runs = self.in_order(results.runs);
         let rule = Rule::default();
-        let mut found = whole_lines(&runs, &rule, &wanted.left_out);
+        let mut found = whole_lines(&runs, &rule, &suite.name, &wanted.left_out);
         // What is half measured is no news.
         let told = told.filter(|_| is_whole);
         let mut news = told.as_ref().map(|told| News::of(&found, told, &rule));

@@ -32,7 +32,12 @@ Ctrl-C ends it.";
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
     /// Where to listen; with port 0, on a free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8128")]
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:8128",
+        value_parser = parse_listen
+    )]
     listen: SocketAddr,
     /// What must be known to read: at least 16 characters. Beyond a loopback address, one is
     /// made and printed where none is set
@@ -83,6 +88,36 @@ impl Serve {
                 say!("The token is {token} (PUNCTUAL_TOKEN sets one that stays)");
                 Ok(Access::Token(token))
             }
+        }
+    }
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let address = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    address
+        .parse()
+        .map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:8128 or 0.0.0.0:8128".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_needs_its_port_and_an_error_shows_one() {
+        for (text, address) in [
+            ("localhost:8128", "127.0.0.1:8128"),
+            ("0.0.0.0:0", "0.0.0.0:0"),
+            ("[::1]:8128", "[::1]:8128"),
+        ] {
+            assert_eq!(parse_listen(text).unwrap().to_string(), address);
+        }
+        for wrong in ["8128", "localhost", "lab:8128", "localhost:http"] {
+            let expected = "expected ADDRESS:PORT, such as 127.0.0.1:8128 or 0.0.0.0:8128";
+            assert_eq!(parse_listen(wrong), Err(expected.to_owned()), "{wrong}");
         }
     }
 }

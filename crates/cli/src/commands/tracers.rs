@@ -5,8 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::Args;
+use punctual_judge::fate;
 use punctual_model::capture::{TRACER, Tracer, Tracing};
-use punctual_model::{Fact, Nanos, RecordingKey, Run};
+use punctual_model::run::State;
+use punctual_model::{Fact, Nanos, Recording, RecordingKey, Run};
 use punctual_report::scope::Story;
 use punctual_report::tracers::{Told, Traced, tracers_json, tracers_text};
 
@@ -27,7 +29,8 @@ Examples:
 
 docs/method/tracers.md has the table, and stories in which a tracer misleads.
 
-Exit status: 0 reported; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 reported; 3 a run was not measured to its end, or Ctrl-C has
+ended it; 1 an error; 2 a wrong request.";
 
 /// The number of samples of each run that are followed for the cost of each stage.
 const FOLLOWED: u64 = 25;
@@ -75,12 +78,13 @@ impl Tracers {
         } else {
             self.tracer.clone()
         };
-        let mut all = Vec::new();
+        let (mut all, mut is_whole) = (Vec::new(), true);
         for tracer in std::iter::once(None).chain(tracers.into_iter().map(Some)) {
             let Some(runs) = self.measure(tracer)? else {
                 return Ok(ExitStatus::Incomplete);
             };
             for run in runs {
+                is_whole &= unmeasured(&run).is_none();
                 let Some(traced) = self.traced(run, tracer, cancel) else {
                     return Ok(ExitStatus::Incomplete);
                 };
@@ -92,7 +96,11 @@ impl Tracers {
         } else {
             output::print(&tracers_text(&all, output::text_width()))?;
         }
-        Ok(ExitStatus::Done)
+        Ok(if is_whole {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Incomplete
+        })
     }
 
     /// The runs of each kernel with a tracer; `None` if Ctrl-C has ended it.
@@ -124,7 +132,7 @@ impl Tracers {
     fn traced(&self, run: Run, tracer: Option<Tracer>, cancel: &AtomicBool) -> Option<Traced> {
         let found = Traced {
             tracer,
-            absent: absent(&run),
+            absent: unmeasured(&run).or_else(|| absent(&run)),
             followed: Vec::new(),
             told: Vec::new(),
             run,
@@ -161,11 +169,71 @@ impl Tracers {
     }
 }
 
+/// The reason why a run is not measured to its end, if it is not.
+fn unmeasured(run: &Run) -> Option<String> {
+    let why = if run.state == State::Finished {
+        let unsupported = run.unsupported.first();
+        let unsupported = unsupported.map(|one| {
+            let (probe, load) = (&one.probe, &one.load);
+            format!("{probe} / {load} could not be measured: {}", one.reason)
+        });
+        let mut recordings = run.recordings.iter();
+        let nothing = || {
+            let is_empty = run.recordings.is_empty();
+            is_empty.then(|| "nothing was measured".to_owned())
+        };
+        unsupported
+            .or_else(|| recordings.find_map(Recording::interruption))
+            .or_else(nothing)?
+    } else {
+        fate(run)
+    };
+    Some(format!("{} (seed {}): {why}", run.id, run.seed))
+}
+
 /// The reason why there was no tracer, if one was asked for.
 fn absent(run: &Run) -> Option<String> {
     let recordings = run.recordings.first();
     match recordings.and_then(|recording| recording.settings.get(TRACER)) {
         Some(Fact::Unknown { unknown }) => Some(unknown.to_string()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_not_measured_to_its_end_has_no_figures() {
+        let run = |state: &str, unsupported: serde_json::Value| -> Run {
+            let run = serde_json::json!({
+                "id": "r1", "suite": "timer", "seed": 2, "plan": "",
+                "subject": { "name": "k", "kernel": "k", "boot": "", "bench": "virtual" },
+                "state": state, "error": null, "started": "", "punctual": "0.1.0",
+                "machine": punctual_model::MachineRecord::default(),
+                "shards": 1, "steps": [], "recordings": [], "unsupported": unsupported,
+                "console": "",
+            });
+            serde_json::from_value(run).unwrap()
+        };
+        let none = || serde_json::json!([]);
+        let empty = unmeasured(&run("finished", none()));
+        assert_eq!(empty.as_deref(), Some("r1 (seed 2): nothing was measured"));
+        let failed = unmeasured(&run("failed", none()));
+        assert_eq!(failed.as_deref(), Some("r1 (seed 2): the run failed"));
+        let reason = punctual_model::Reason::not_loaded(
+            "stress",
+            punctual_model::NotLoaded::Failed,
+            "exit status: 127",
+        );
+        let unsupported = serde_json::json!([
+            { "step": 0, "probe": "timer", "load": "stress", "reason": reason },
+        ]);
+        let told = unmeasured(&run("finished", unsupported)).unwrap();
+        assert!(
+            told.contains("timer / stress could not be measured"),
+            "{told}"
+        );
     }
 }

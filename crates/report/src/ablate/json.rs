@@ -48,6 +48,7 @@ struct Document<'a> {
     /// True if Ctrl-C ended it before everything was tried.
     interrupted: bool,
     /// The options that were tried; the one that changes a latency by most nanoseconds comes first.
+    /// Pairs, which have no verdict, come last.
     options: Vec<Tried<'a>>,
     /// The options that were not tried.
     not_tried: Vec<NotTried<'a>>,
@@ -134,7 +135,8 @@ struct OfRow<'a> {
     base_ns: i64,
     /// The value of the middle run with the option.
     with_ns: i64,
-    /// The comparison of the runs with the option and the base's.
+    /// The comparison of the runs with the option and the base's; undecided, without numbers, for a
+    /// pair, which has figures and no verdict.
     verdict: Compared,
     /// The sum of the changes that two options make separately; null if it is not a pair, or one of
     /// the two was not measured.
@@ -211,7 +213,11 @@ fn figure<'a>(ablation: &Ablation, trial: &Trial, one: &'a Row) -> OfRow<'a> {
         figure: one.figure.name(),
         base_ns: one.base.0,
         with_ns: one.with.0,
-        verdict: Compared::from(&one.judged),
+        verdict: if trial.is_pair() {
+            Compared::undecided()
+        } else {
+            Compared::from(&one.judged)
+        },
         sum_of_parts_ns: ablation.sum_of_parts(trial, one).map(|sum| sum.0),
     }
 }

@@ -38,10 +38,16 @@ fn options(ablation: &Ablation) -> Markup {
         tbody { @for trial in &ablation.trials { tr {
             td.free { strong { (called(trial, ablation)) } }
             td.free {
-                @for (row, said) in changes(ablation, trial) { div class=(class(row)) { (said) } }
-                @if trial.told().is_empty() { div { (nothing(trial)) } }
+                @for (row, said) in changes(ablation, trial) {
+                    div class=(class(trial, row)) { (said) }
+                }
+                @if ablation.shown(trial).is_empty() { div { (nothing(trial)) } }
                 @for said in also(ablation, trial) { div { (said) } }
             }
+        } }
+        @for one in &ablation.untried { tr {
+            td.free { strong { (one.name) } }
+            td.free { div { "not tried: " (one.why) } }
         } } }
     } })
 }
@@ -69,9 +75,10 @@ fn advice(ablation: &Ablation) -> Markup {
     } })) } }
 }
 
-/// The class of the style sheet for what an option does.
-fn class(row: &Row) -> &'static str {
+/// The class of the style sheet for what an option does; none for a pair, which has no verdict.
+fn class(trial: &Trial, row: &Row) -> &'static str {
     match row.judged.verdict {
+        _ if trial.is_pair() => "",
         Verdict::Lower => "low",
         _ => "high",
     }

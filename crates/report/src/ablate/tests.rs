@@ -167,6 +167,58 @@ fn all_forms_say_the_same() {
     );
 }
 
+/// The error rate of the verdicts is that of single options.
+#[test]
+fn two_options_together_have_figures_and_no_verdict() {
+    let mut ablation = ablation();
+    let base = runs("", 4_000, 1_000_000);
+    // Each changes something by itself, and both together nothing.
+    let pair = ["faster", "planted"].map(str::to_owned).to_vec();
+    let rule = Rule::default();
+    let none = trial(pair, side("faster planted"), &base, &base, &rule);
+    ablation.trials.push(none);
+    let both = find(&ablation, "faster + longer");
+    assert!(both.told().is_empty());
+    let text = ablation_text(&ablation, 80);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(
+        &text,
+        &[
+            "Two options together have figures and no verdict",
+            "Together: faster + longer (faster longer) +700 ns of timer, idle, cpu0: worst \
+             (4,030 to 4,730 ns); each by itself, added up: +500 ns",
+            "Together: faster + planted (faster planted) leaves timer, idle, cpu0: worst as it is \
+             (4,030 ns); each by itself, added up: +4,000 ns",
+        ],
+    );
+    let together = text.split_once("Together:").unwrap().1;
+    let together = together.split_once("No effect").unwrap().0;
+    assert!(
+        !together.contains("buys") && !together.contains("costs"),
+        "{text}"
+    );
+    let json = ablation_json(&ablation);
+    schema(&json).unwrap();
+    for one in json["options"].as_array().unwrap() {
+        let is_pair = one["names"].as_array().unwrap().len() > 1;
+        for figure in one["figures"].as_array().unwrap() {
+            let verdict = &figure["verdict"];
+            let is_undecided = verdict["verdict"] == "undecided";
+            assert_eq!(is_undecided, is_pair, "{one}");
+            assert!(!is_pair || verdict["ratio"].is_null(), "{one}");
+        }
+    }
+    ablation.trials.retain(|trial| !trial.is_pair());
+    let text = ablation_text(&ablation, 80);
+    assert!(!text.contains("ogether"), "{text}");
+}
+
+#[test]
+fn the_page_names_what_was_not_tried() {
+    let page = ablation_page(&ablation(), &runs("", 4_000, 1_000_000), &[]);
+    assert_has(&page, &["not tried: virtual time has no frequency"]);
+}
+
 #[test]
 fn what_was_interrupted_says_so() {
     let mut ablation = ablation();

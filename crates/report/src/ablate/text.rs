@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Benefits of options, for terminals.
 
+use std::cmp::Ordering;
+
 use punctual_judge::Verdict;
 use punctual_model::Nanos;
 
@@ -10,8 +12,8 @@ use crate::gate::why_text;
 use crate::text::{Lines, clean, exact};
 
 /// Each option that changes something, ranked.
-/// Then it lists options that change nothing, and those not tried. No line is longer than `width`,
-/// but for tables of functions.
+/// Then it lists pairs, options that change nothing, and those not tried. No line is longer than
+/// `width`, but for tables of functions.
 pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
     let mut lines = Lines::new(width);
     for said in head(ablation) {
@@ -20,10 +22,16 @@ pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
     let (told, silent): (Vec<&Trial>, Vec<&Trial>) = ablation
         .trials
         .iter()
-        .partition(|trial| !trial.told().is_empty());
+        .partition(|trial| !ablation.shown(trial).is_empty());
     for (trial, number) in told.into_iter().zip(1..) {
         lines.line("");
-        lines.put(&clean(&format!("{number}. {}", called(trial, ablation))));
+        let name = called(trial, ablation);
+        let title = if trial.is_pair() {
+            format!("Together: {name}")
+        } else {
+            format!("{number}. {name}")
+        };
+        lines.put(&clean(&title));
         for (_, said) in changes(ablation, trial) {
             lines.wrap(&clean(&said), "   ", "     ");
         }
@@ -35,6 +43,7 @@ pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
         lines.line("");
         let head = match &trials[0].gap {
             Some(gap) => format!("Not measured; {gap}:"),
+            None if trials[0].is_pair() => format!("Together; {why}:"),
             None => format!("No effect shown; {why}:"),
         };
         lines.put(&clean(&head));
@@ -77,6 +86,13 @@ pub fn head(ablation: &Ablation) -> Vec<String> {
          tables shows an effect that is not there.",
         base.kernel, ablation.suite
     )];
+    if ablation.trials.iter().any(Trial::is_pair) {
+        said.push(
+            "Two options together have figures and no verdict: Punctual shows those figures that \
+             one of the two changes by itself."
+                .to_owned(),
+        );
+    }
     if !ablation.unmeasured.is_empty() {
         said.push(format!(
             "Some of the base's runs could not measure this, and options are compared without \
@@ -131,18 +147,15 @@ fn shortened(command: &str) -> String {
 /// The most figures listed of one measurement; of more, the one that changes most.
 const LISTED: usize = 3;
 
-/// Returns the changes that an option makes, each with a row that it is about.
-/// Many figures of one probe under one load that change the same way are one entry.
+/// Returns the changes that an option makes, or the figures of a pair, each with a row that it is
+/// about. Many figures of one probe under one load that change the same way are one entry.
 pub fn changes<'a>(ablation: &Ablation, trial: &'a Trial) -> Vec<(&'a Row, String)> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
-    for row in trial.told() {
+    for row in ablation.shown(trial) {
         let is_alike = |group: &&mut Vec<&Row>| {
             let of = |row: &Row| {
-                (
-                    row.row.probe.clone(),
-                    row.row.load.clone(),
-                    row.judged.verdict,
-                )
+                let (probe, load) = (row.row.probe.clone(), row.row.load.clone());
+                (probe, load, way(trial, row))
             };
             of(group[0]) == of(row)
         };
@@ -156,12 +169,12 @@ pub fn changes<'a>(ablation: &Ablation, trial: &'a Trial) -> Vec<(&'a Row, Strin
         [first, rest @ ..] if rest.len() >= LISTED => {
             let by = |row: &Row| exact(Nanos(row.by().0.abs()));
             let (most, least) = (by(rest[0]), by(rest[rest.len() - 1]));
-            let range = if most == least {
-                most
-            } else {
-                format!("{least} to {most}")
+            let by = match way(trial, first) {
+                Ordering::Equal => ", too".to_owned(),
+                _ if most == least => format!(" by {most} ns"),
+                _ => format!(" by {least} to {most} ns"),
             };
-            let more = format!("; {} more of its figures by {range} ns", rest.len());
+            let more = format!("; {} more of its figures{by}", rest.len());
             vec![(*first, told(first) + &more)]
         }
         all => all.iter().map(|row| (*row, told(row))).collect(),
@@ -182,24 +195,39 @@ fn by_reason<'a>(silent: &[&'a Trial]) -> Vec<(String, Vec<&'a Trial>)> {
     groups
 }
 
-/// `buys 922 ns of timer, idle, cpu0: median (4,671 to 3,749 ns): lower 0.80× (…)`.
+/// Returns the way in which an option changes a figure: by the verdict, and of a pair, which has
+/// none, by the figures.
+fn way(trial: &Trial, row: &Row) -> Ordering {
+    match row.judged.verdict {
+        _ if trial.is_pair() => row.with.cmp(&row.base),
+        Verdict::Lower => Ordering::Less,
+        _ => Ordering::Greater,
+    }
+}
+
+/// `buys 922 ns of timer, idle, cpu0: median (4,671 to 3,749 ns): lower 0.80× (…)`; of a pair,
+/// which has no verdict, `+700 ns of timer, idle, cpu0: worst (4,030 to 4,730 ns)`.
 pub fn row_told(ablation: &Ablation, trial: &Trial, row: &Row) -> String {
-    let word = if row.judged.verdict == Verdict::Lower {
-        "buys"
-    } else {
-        "costs"
-    };
     let by = exact(Nanos(row.by().0.abs()));
     let [base, with] = [row.base, row.with].map(exact);
-    let judged = verdict_told(&row.judged, &ablation.rule);
+    let title = row.title();
+    if !trial.is_pair() {
+        let word = match way(trial, row) {
+            Ordering::Less => "buys",
+            _ => "costs",
+        };
+        let judged = verdict_told(&row.judged, &ablation.rule);
+        return format!("{word} {by} ns of {title} ({base} to {with} ns): {judged}");
+    }
+    let told = match row.by() {
+        Nanos::ZERO => format!("leaves {title} as it is ({base} ns)"),
+        by => format!("{} ns of {title} ({base} to {with} ns)", signed(by)),
+    };
     let parts = ablation.sum_of_parts(trial, row);
     let parts = parts.map_or(String::new(), |sum| {
         format!("; each by itself, added up: {} ns", signed(sum))
     });
-    format!(
-        "{word} {by} ns of {} ({base} to {with} ns): {judged}{parts}",
-        row.title()
-    )
+    told + &parts
 }
 
 fn signed(by: Nanos) -> String {
@@ -234,6 +262,9 @@ pub fn nothing(trial: &Trial) -> String {
     }
     if trial.is_identical() {
         return "the same as the base, to the last sample".to_owned();
+    }
+    if trial.is_pair() {
+        return "no figure that one of the two changes by itself was measured".to_owned();
     }
     let same = trial.rows.iter();
     let same = same.filter(|row| row.judged.verdict == Verdict::Identical);

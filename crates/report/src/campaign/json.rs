@@ -57,7 +57,7 @@ struct Setting<'a> {
     ranking: Vec<Rank>,
     /// Each figure of each measurement.
     figures: Vec<OfRow<'a>>,
-    /// The verdict; null if there are no limits.
+    /// The verdict; null if there are no limits that its plan can answer.
     verdict: Option<Verdict<'a>>,
 }
 

@@ -4,7 +4,7 @@
 use super::{Campaign, Row, Setting};
 use crate::judgement::judgement_text;
 use crate::scope::told;
-use crate::text::{Lines, clean, thousands, times};
+use crate::text::{Lines, clean, counted, thousands, times};
 
 /// The most gaps that are listed; further ones are counted.
 const GAPS: usize = 10;
@@ -73,7 +73,7 @@ pub fn campaign_text(campaign: &Campaign, width: usize) -> String {
 /// `nightly: 80 of 80 runs, 4 subjects in 1 setting.`
 pub fn head(campaign: &Campaign) -> String {
     let (finished, asked) = campaign.progress();
-    let [finished, asked] = [finished, asked].map(|count| thousands(count as u64));
+    let (finished, asked) = (thousands(finished as u64), counted(asked, "run"));
     let settings: Vec<&str> = campaign.settings.iter().map(|one| &*one.name).collect();
     let summary = match campaign.summary.as_str() {
         "" => String::new(),
@@ -81,7 +81,7 @@ pub fn head(campaign: &Campaign) -> String {
         summary => format!(" {summary}."),
     };
     format!(
-        "{}: {finished} of {asked} runs ({}).{summary}",
+        "{}: {finished} of {asked} ({}).{summary}",
         campaign.name,
         settings.join("; ")
     )

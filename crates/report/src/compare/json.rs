@@ -177,6 +177,20 @@ impl<'a> Figure<'a> {
     }
 }
 
+impl Compared {
+    /// Returns the comparison of figures that have no verdict: undecided, without numbers.
+    pub(crate) fn undecided() -> Self {
+        Self {
+            verdict: "undecided",
+            ratio: None,
+            low: None,
+            high: None,
+            p: None,
+            more: None,
+        }
+    }
+}
+
 impl From<&Judged> for Compared {
     fn from(judged: &Judged) -> Self {
         let bounds = judged.ratio.and_then(|ratio| ratio.bounds);

@@ -246,10 +246,10 @@ fn a_ratio_for_programs_is_that_of_the_times_beside_it() {
     // People are shown the ratio that is judged, and are told so.
     let text = comparison_text(&comparison, 80);
     assert!(!text.contains("10.07×"), "{text}");
-    assert_has(&text, &["3.84 ms", "of the first figure"]);
+    assert_has(&text, &["3.84 ms", "first ratio is taken run by run"]);
     let page = crate::comparison_page(&runs, &[], &comparison);
     assert!(!page.contains("10.07×"), "{page}");
-    assert_has(&page, &["of the first figure run by run"]);
+    assert_has(&page, &["first ratio is taken run by run"]);
 }
 
 #[test]

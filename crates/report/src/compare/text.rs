@@ -18,8 +18,8 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     let first = clean(comparison.subjects.first().map_or("", String::as_str));
     let mut lines = Lines::new(width);
     let head = format!(
-        "Each subject against {first}: how many times, and by how much; of the first figure run by \
-         run."
+        "Each figure is followed by its ratio to {first} and the change in per cent. The first \
+         ratio is taken run by run."
     );
     lines.wrap(&head, "", "");
     let mut all_shown = true;

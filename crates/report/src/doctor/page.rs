@@ -7,6 +7,7 @@ use punctual_doctor::{Diagnosis, Finding, Verdict};
 use super::{
     Look, REBOOT, Tried, answers, counts, first_title, in_all, notes, taken_by, trials_text,
 };
+use crate::scope::page::code;
 use crate::shell::{self, Chapter};
 
 /// The columns of the trials' text.
@@ -17,7 +18,7 @@ pub fn doctor_page(diagnosis: &Diagnosis, look: Look<'_>, trials: Option<&[Tried
     let title = in_all(diagnosis, look.purpose);
     let lead = html! {
         p { (counts(diagnosis)) }
-        @for note in notes(diagnosis, look.purpose) { p { (note) } }
+        @for note in notes(diagnosis, look.purpose) { p { (code(note)) } }
     };
     let of = |name: &str| {
         let all = diagnosis.0.iter();
@@ -46,23 +47,25 @@ fn steps(look: Look<'_>) -> Markup {
     }
     html! {
         ol { @for step in look.steps { li {
-            (step.title) " (" (answers(step)) ")"
+            (code(&step.title)) " (" (answers(step)) ")"
             @for (systems, commands) in step.by_commands() {
                 @if let Some(names) = taken_by(step, &systems) { p { (names) } }
                 pre { (commands.join("\n")) }
             }
         } } }
-        @if look.steps.iter().any(|step| step.reboot) { p { (REBOOT) } }
+        @if look.steps.iter().any(|step| step.reboot) { p { (code(REBOOT)) } }
     }
 }
 
 fn wrong(diagnosis: &Diagnosis, all: &[&Finding]) -> Markup {
     html! { @for one in all {
         h3 { (one.check.id) ", " (one.severity.name()) }
-        p { "Wanted: " (one.check.wanted) "."
-            @if let Verdict::Wrong(found) = &one.verdict { " Found: " (found.to_string()) "." }
+        p { "Wanted: " (code(one.check.wanted)) "."
+            @if let Verdict::Wrong(found) = &one.verdict {
+                " Found: " (code(&found.to_string())) "."
+            }
         }
-        p { "Do: " (one.check.advice) }
+        p { "Do: " (code(one.check.advice)) }
         @if let Some(by) = diagnosis.settled_by(one) { p { (by) " settles it, too." } }
         p { a href=(one.check.source) { (one.check.source) } }
     } }
@@ -76,6 +79,6 @@ fn listed(all: &[&Finding]) -> Markup {
         Verdict::Moot(why) => why.clone(),
     };
     html! { @if !all.is_empty() { ul { @for one in all {
-        li { b { (one.check.id) } ", " (one.severity.name()) ": " (said(one)) }
+        li { b { (one.check.id) } ", " (one.severity.name()) ": " (code(&said(one))) }
     } } } }
 }

@@ -249,6 +249,7 @@ fn a_page_has_the_steps_and_each_finding() {
         "no such file",
         "there is no swap",
         "it buys this: of 5 seeds",
+        "and run <code>punctual doctor</code> again.",
     ] {
         assert!(page.contains(said), "{said}: {page}");
     }

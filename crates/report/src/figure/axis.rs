@@ -71,12 +71,7 @@ impl Axis {
         (first + share.clamp(0.0, 1.0) * (last - first)).round() as i32
     }
 
-    /// Round values along the axis, few enough to be named.
-    pub fn ticks(&self) -> Vec<f64> {
-        self.ticks_at_most(NAMES)
-    }
-
-    /// So many on a logarithmic axis, whose parts are not of one width.
+    /// Round values along the axis; so many on a logarithmic one, whose parts are not of one width.
     fn ticks_at_most(&self, most: usize) -> Vec<f64> {
         if self.logarithmic {
             self.logarithmic_ticks(most)
@@ -171,13 +166,19 @@ impl Plot {
         }
     }
 
-    /// Draws faint lines at round values and names them to the left.
+    /// Draws faint lines at round values, and names to the left of those that have room.
     pub fn draw_y(&self, canvas: &mut Canvas, name: impl Fn(f64) -> String) {
         let (left, right) = self.x.ends;
-        for value in self.y.ticks() {
+        let (bottom, top) = self.y.ends;
+        let room = (bottom - top) / (TEXT + 3);
+        let mut free = i32::MAX;
+        for value in self.y.ticks_at_most(NAMES.min(room as usize)) {
             let y = self.y.place(value);
             canvas.line(&[(left, y), (right, y)], Ink::Faint, 1.0);
-            canvas.write(&name(value), (left - 8, y), Anchor::End);
+            if y + TEXT / 2 <= free {
+                canvas.write(&name(value), (left - 8, y), Anchor::End);
+                free = y - TEXT / 2;
+            }
         }
     }
 
@@ -268,18 +269,23 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        let names = |axis: &Axis| axis.ticks().into_iter().map(time_name).collect::<Vec<_>>();
+        let names = |axis: &Axis| {
+            axis.ticks_at_most(NAMES)
+                .into_iter()
+                .map(time_name)
+                .collect::<Vec<_>>()
+        };
         let axis = Axis::logarithmic(2_300.0, 508_000.0, (0, 1_000));
         let expected = "2 µs, 5 µs, 10 µs, 20 µs, 50 µs, 100 µs, 200 µs, 500 µs";
         assert_eq!(names(&axis).join(", "), expected);
         let axis = Axis::logarithmic(2_300.0, 4_100.0, (0, 1_000));
         assert_eq!(names(&axis), ["2.5 µs", "3 µs", "3.5 µs", "4 µs", "4.5 µs"]);
         let axis = Axis::logarithmic(2_300.0, 2_301.0, (0, 1_000));
-        assert!(axis.ticks().len() >= 3);
+        assert!(axis.ticks_at_most(NAMES).len() >= 3);
         let axis = Axis::logarithmic(1e-9, 1e9, (0, 1_000));
-        assert!((4..=12).contains(&axis.ticks().len()));
+        assert!((4..=12).contains(&axis.ticks_at_most(NAMES).len()));
         assert_eq!([0.0005, 12.0].map(number_name), ["0.0005", "12"]);
-        let ticks = Axis::from_zero(1.99, (0, 1_000)).ticks();
+        let ticks = Axis::from_zero(1.99, (0, 1_000)).ticks_at_most(NAMES);
         let names: Vec<String> = ticks.into_iter().map(number_name).collect();
         assert_eq!(names, ["0", "0.5", "1", "1.5"]);
     }
@@ -308,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_signed_axis_names_zero_and_both_sides() {
-        let ticks = Axis::linear(-21_000.0, 33_000.0, (0, 1_000)).ticks();
+        let ticks = Axis::linear(-21_000.0, 33_000.0, (0, 1_000)).ticks_at_most(NAMES);
         let names: Vec<String> = ticks.into_iter().map(time_name).collect();
         assert_eq!(names, ["-20 µs", "0", "20 µs"]);
     }
@@ -330,6 +336,31 @@ mod tests {
         };
         assert_eq!(names(plot(490)), "200 300 500 ");
         assert_eq!(names(plot(1_490)), "200 250 300 350 400 450 500 550 ");
+    }
+
+    #[test]
+    fn names_of_a_low_panel_do_not_overlap() {
+        for (low, high) in [
+            (2_300.0, 508_000.0),
+            (5_000.0, 250_000.0),
+            (2_300.0, 4_100.0),
+        ] {
+            let plot = Plot {
+                x: Axis::from_zero(1.0, (LEFT, 600)),
+                y: Axis::logarithmic(low, high, (116, 26)),
+            };
+            let mut canvas = Canvas::new(140);
+            plot.draw_y(&mut canvas, time_name);
+            let svg = canvas.finish("").into_string();
+            let places = svg.split("<text").skip(1).filter_map(|text| {
+                let (_, rest) = text.split_once(" y=\"")?;
+                rest.split('"').next()?.parse().ok()
+            });
+            let places: Vec<i32> = places.collect();
+            assert!(places.len() >= 3, "{svg}");
+            let apart = places.windows(2).all(|two| two[0] - two[1] >= TEXT - 1);
+            assert!(apart, "{low} to {high}: {places:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::text::{Detail, NOT_COUNTED, named, row_lines, within};
 use super::{Gate, Gated, Row, Standing, Why};
 use crate::compare::verdict_told;
 use crate::page::{beneath, untested};
-use crate::scope::page::{Other, compared};
+use crate::scope::page::{Other, code, compared};
 use crate::scope::told;
 use crate::shell::{Chapter, Page, wide};
 
@@ -73,16 +73,16 @@ fn rows(gate: &Gate, one: &Gated) -> Markup {
     html! {
         p.soft {
             "Figures of the middle run of each side, judged run by run at "
-            (one.rule.confidence_percent()) " % over all figures. Not worse is what is less than "
-            (one.rule.effect) " times the baseline's for certain; tolerated is what is higher by "
-            (percent(gate.tolerance)) " % of the baseline's median at most."
+            (one.rule.confidence_percent()) " % over all figures. A figure is " i { "not worse" }
+            " if it is certainly below " (one.rule.effect) " times the baseline's. An increase of "
+            "up to " (percent(gate.tolerance)) " % of the baseline's median is tolerated."
         }
         (wide(&html! { table.text.kept {
             thead { tr { th { "measurement" } th { "figure" } th { "before" } th { "after" }
                 th { "ratio" } th { "verdict" } } }
             tbody { @for row in &one.rows { (figures(one, row)) } }
         } }))
-        ul.plain { @for note in &one.notes { li { (note) } } }
+        ul.plain { @for note in &one.notes { li { (code(note)) } } }
     }
 }
 
@@ -111,7 +111,7 @@ fn figures(one: &Gated, row: &Row) -> Markup {
             td.free colspan="4" { (row.gap.as_deref().unwrap_or_default()) }
             td class=(class(row.standing)) { (row.standing.name()) }
         } }
-        @for (_, line) in told { tr { td {} td.free.soft colspan="5" { (line) } } }
+        @for (_, line) in told { tr { td {} td.free.soft colspan="5" { (code(&line)) } } }
     }
 }
 
@@ -134,19 +134,19 @@ fn class(standing: Standing) -> &'static str {
     }
 }
 
-/// Both worst samples; where both were explained, side by side.
+/// Both worst samples, the baseline's first; where both were explained, side by side.
 pub fn why_page(why: &Why) -> Markup {
     html! {
         @match (&why.here, &why.there) {
             ((here, Ok(own)), (there, Ok(other))) => {
-                (compared(here, std::slice::from_ref(own), Other {
-                    run: there,
-                    explained: std::slice::from_ref(other),
+                (compared(there, std::slice::from_ref(other), Other {
+                    run: here,
+                    explained: std::slice::from_ref(own),
                 }))
             }
             ((here, own), (there, other)) => {
-                p { (here.id) ", " (here.subject.name) ": " (told(own)) }
-                p { (there.id) ", " (there.subject.name) ": " (told(other)) }
+                p { (there.id) ", " (there.subject.name) ": " (code(&told(other))) }
+                p { (here.id) ", " (here.subject.name) ": " (code(&told(own))) }
             }
         }
     }

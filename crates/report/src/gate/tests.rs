@@ -2,9 +2,12 @@
 use std::collections::BTreeMap;
 
 use punctual_model::arrivals::Arrivals;
+use punctual_model::probe::SampleSpan;
 use punctual_model::record::Unsupported;
 use punctual_model::run::State;
 use punctual_model::{Fact, Finding, MachineRecord, Nanos, Recorder, RecordingKey};
+use punctual_scope::breakdown::Breakdown;
+use punctual_scope::explain::{Explained, Wanted};
 use serde_json::Value;
 
 use super::*;
@@ -254,7 +257,10 @@ fn what_is_higher_by_less_than_matters_is_tolerated_and_said() {
     let shown = text(&wider);
     assert!(shown.contains("tolerated: 7 % of a median"), "{shown}");
     let page = gate_page(&wider, &[], &[]);
-    assert!(page.contains("by 7 % of the baseline's median"), "{page}");
+    assert!(
+        page.contains("up to 7 % of the baseline's median is tolerated"),
+        "{page}"
+    );
     // The same is worse where less is tolerated.
     let terms = Terms {
         tolerance: 0.001,
@@ -671,4 +677,43 @@ fn shares_of_a_round_trip_vary_and_lost_frames_are_undecided() {
     };
     let lost = gate(&lost("r"), &lost("n"));
     assert_eq!(lost.standing(), Standing::Undecided, "{}", text(&lost));
+}
+
+#[test]
+fn the_baselines_sample_comes_first() {
+    let run = |id: &str| Run {
+        id: id.to_owned(),
+        ..fixtures::run("rt", 1)
+    };
+    let why = Why {
+        row: 0,
+        here: (run("r29"), Err("no trace".to_owned())),
+        there: (run("r24"), Err("no trace".to_owned())),
+    };
+    let explained = |id: &str| {
+        let run = Run {
+            plan: PLAN.into(),
+            ..run(id)
+        };
+        let worst = Wanted {
+            worst: 1,
+            ..Wanted::default()
+        };
+        let explained = Explained {
+            chosen: worst.choose(&run).unwrap()[0],
+            breakdown: Ok(Breakdown::empty(SampleSpan::Lateness, Nanos(5_000))),
+        };
+        (run, Ok(explained))
+    };
+    let both = Why {
+        row: 0,
+        here: explained("r29"),
+        there: explained("r24"),
+    };
+    for why in [why, both] {
+        for told in [why_text(&why, 80), why_page(&why).into_string()] {
+            let [before, after] = ["r24", "r29"].map(|id| told.find(id).unwrap());
+            assert!(before < after, "{told}");
+        }
+    }
 }

@@ -449,20 +449,20 @@ fn longer(by: Nanos) -> String {
     }
 }
 
-/// Both worst samples; if both were explained, also the differences between them.
+/// Both worst samples, the baseline's first; if both were explained, also their differences.
 pub fn why_text(why: &Why, width: usize) -> String {
     let ((here, own), (there, other)) = (&why.here, &why.there);
     if let (Ok(own), Ok(other)) = (own, other) {
         let (own, other) = (std::slice::from_ref(own), std::slice::from_ref(other));
-        let other = Other {
-            run: there,
-            explained: other,
+        let own = Other {
+            run: here,
+            explained: own,
         };
-        return scope::text::compared(here, own, other, width);
+        return scope::text::compared(there, other, own, width);
     }
     let line = |run: &punctual_model::Run, story| {
         let text = format!("{}, {}: {}", run.id, run.subject.name, told(story));
         wrap(&clean(&text), "", "  ", width).join("\n")
     };
-    format!("{}\n{}\n", line(here, own), line(there, other))
+    format!("{}\n{}\n", line(there, other), line(here, own))
 }

@@ -8,7 +8,7 @@ use punctual_published::Document;
 
 use super::{Stories, about, in_all, sentences, title};
 use crate::page::{beneath_limits, untested};
-use crate::scope;
+use crate::scope::{self, page::code};
 use crate::shell::{self, Chapter, wide};
 
 /// The page about a judgement of runs: a certificate, or the reason why there is none.
@@ -19,14 +19,16 @@ pub fn judgement_page(
     documents: &[Document],
 ) -> String {
     let suite = runs.first().map_or("", |run| &run.suite);
-    let title = format!(
-        "Punctual: {suite} is {}{}",
-        judgement.fitness(),
-        leading(judgement)
-    );
+    let overall = judgement.fitness();
+    let title = match leading(judgement) {
+        Some((subject, why)) => {
+            format!("Punctual: {} is {overall}: {why}", subject.unwrap_or(suite))
+        }
+        None => format!("Punctual: {suite} is {overall}"),
+    };
     let lead = html! {
         p.lead { (in_all(judgement)) }
-        @for remark in &judgement.remarks { p.soft { (remark) "." } }
+        @for remark in &judgement.remarks { p.soft { (code(remark)) "." } }
     };
     let mut chapters = vec![
         Chapter::new("Verdicts", verdicts(judgement)),
@@ -46,20 +48,21 @@ pub fn judgement_page(
     shell::page(&title, &lead, chapters)
 }
 
-/// The deciding sample and limit, for the title.
-/// `: 1.46 ms, timer: worst at most 700 µs`. If no sample decides it, only the demand is given; if
-/// all is fit, nothing.
-fn leading(judgement: &Judgement) -> String {
+/// The subject of the deciding answers, unless there are several, and the first answer's sample and
+/// limit, for the title: `1.46 ms, timer: worst at most 700 µs`. If no sample decides it, only the
+/// demand is given. If all is fit, there is none.
+fn leading(judgement: &Judgement) -> Option<(Option<&str>, String)> {
     let overall = judgement.fitness();
-    let mut own = judgement.answers.iter();
-    let Some(answer) = own.find(|one| one.fitness == overall && overall != Fitness::Fit) else {
-        return String::new();
-    };
+    let own = judgement.answers.iter();
+    let mut own = own.filter(|one| one.fitness == overall && overall != Fitness::Fit);
+    let answer = own.next()?;
+    let is_alone = own.all(|one| one.subject == answer.subject);
     let demand = format!("{}: {}", answer.limit.probe, answer.limit.demand);
-    match &answer.sample {
-        Some(sample) if overall == Fitness::Unfit => format!(": {}, {demand}", sample.value),
-        _ => format!(": {demand}"),
-    }
+    let why = match &answer.sample {
+        Some(sample) if overall == Fitness::Unfit => format!("{}, {demand}", sample.value),
+        _ => demand,
+    };
+    Some((is_alone.then_some(answer.subject.as_str()), why))
 }
 
 /// Each answer, with its reason.
@@ -70,7 +73,7 @@ pub fn verdicts(judgement: &Judgement) -> Markup {
             td.free { (title(&answer.limit)) }
             td.free { (about(answer)) }
             td class=(class(answer.fitness)) { (answer.fitness) }
-            td.free { (sentences(answer).join("; ")) }
+            td.free { (code(&sentences(answer).join("; "))) }
         } } }
     } });
     html! {
@@ -104,7 +107,40 @@ pub fn stood_in_the_way(judgement: &Judgement, stories: &Stories, runs: &[Run]) 
                 p.soft { (about(answer)) ": " (title(&answer.limit)) }
                 (scope::page::sample(run, explained, shown))
             }
-            _ => { p { (about(answer)) ": " (scope::told(story)) "." } }
+            _ => { p { (about(answer)) ": " (code(&scope::told(story))) "." } }
         }
     } }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_judge::{Baselines, judge};
+    use punctual_model::Nanos;
+    use punctual_model::limit::Demand;
+
+    use super::*;
+    use crate::fixtures::{self, assert_has};
+
+    #[test]
+    fn the_title_names_a_subject_that_is_alone_and_the_suite_of_several() {
+        let limit = Limit {
+            name: None,
+            probe: "timer".into(),
+            load: Some("stress".into()),
+            variant: None,
+            part: None,
+            subject: None,
+            demand: Demand::Never(Nanos::from_micros(100)),
+            confidence: 0.95,
+            runs: None,
+        };
+        let page = |runs: &[Run]| {
+            let judgement = judge(std::slice::from_ref(&limit), runs, &Baselines::new()).unwrap();
+            judgement_page(&judgement, &Stories::new(), runs, &[])
+        };
+        // Of four subjects three are unfit.
+        let runs = fixtures::seeds(5);
+        assert_has(&page(&runs), &["<h1>Punctual: demo is unfit: "]);
+        assert_has(&page(&runs[..5]), &["<h1>Punctual: none is unfit: "]);
+    }
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mail about lines of kernels in which something changed.
 
+use std::collections::BTreeSet;
+
 use punctual_judge::Rule;
 use punctual_model::Run;
 
 use super::of_gate::told_of;
 use super::repeat::{again, again_of_tags};
-use super::{Mail, Told, UNKNOWN, counts};
+use super::{Mail, Told, UNKNOWN, numbers};
 use crate::judgement::Outcome;
 use crate::matrix::distinct;
 use crate::series::{Change, Line, News, Row};
@@ -63,7 +65,7 @@ pub fn mail_of_series(
             arrow(before.middle, after.middle),
             line.releases[to].version
         ),
-        about: about(lines, news, &cases),
+        about: about(lines, news),
         cases,
         again,
         page: page.map(str::to_owned),
@@ -71,13 +73,24 @@ pub fn mail_of_series(
 }
 
 /// Describes the lines, their numbers of releases, the results, and the confidence.
-fn about(lines: &[Line], news: &News, cases: &[Told]) -> String {
+fn about(lines: &[Line], news: &News) -> String {
     let figures: usize = lines.iter().map(|line| line.rows.len()).sum();
     let figures = counted(figures, "figure");
+    let changed: BTreeSet<_> = news.changes.iter().map(|one| (one.line, one.row)).collect();
+    let undecided = news.undecided.iter().filter(|one| !changed.contains(*one));
+    let parts = [(changed.len(), "changed"), (undecided.count(), "undecided")];
     let mut told = vec![format!(
         "Of {figures} {}, since the last report.",
-        counts(cases, "changed", "unchanged")
+        numbers(&parts)
     )];
+    // A line without any figure is itself among what is missing.
+    let lines_missing = lines.iter().filter(|line| line.rows.is_empty()).count();
+    let releases = news.missing.len().saturating_sub(lines_missing);
+    if releases > 0 {
+        let verb = if releases == 1 { "is" } else { "are" };
+        let releases = counted(releases, "release");
+        told.push(format!("{releases} {verb} not wholly measured."));
+    }
     for line in lines {
         let [first, last] = [line.releases.first(), line.releases.last()];
         let [first, last] = [first, last].map(|one| one.map_or("none", |one| &*one.version));

@@ -367,6 +367,33 @@ fn of_tags() -> Vec<Run> {
 }
 
 #[test]
+fn a_mail_about_a_line_counts_figures_and_releases_each_by_themselves() {
+    use crate::series::{LeftOut, News, Told, lines};
+    let (rule, runs) = (punctual_judge::Rule::default(), of_tags());
+    let mut found = lines(&runs, &rule);
+    found[0].left_out = ["6.12.2", "6.12.3", "6.12.4"]
+        .map(|version| LeftOut {
+            kernel: format!("linux-debian-6.12-rt@{version}"),
+            why: "it does not compile".into(),
+            is_newest: false,
+        })
+        .into();
+    let mut news = News::of(&found, &Told::default(), &rule);
+    // A figure may change twice, and be undecided as well.
+    news.changes.truncate(1);
+    news.changes.push(news.changes[0].clone());
+    news.undecided = vec![(news.changes[0].line, news.changes[0].row)];
+    let mail = mail_of_series(&found, &news, &runs, &[], None).unwrap();
+    let (figures, releases) = (found[0].rows.len(), news.missing.len());
+    assert!(releases >= 3);
+    let expected = format!(
+        "Of {figures} figures 1 is changed, since the last report. {releases} releases are not \
+         wholly measured. "
+    );
+    assert!(mail.about.starts_with(&expected), "{}", mail.about);
+}
+
+#[test]
 fn a_tag_that_changed_is_told_with_its_interval_function_and_how_to_build_both() {
     use crate::series::{News, Told, lines};
     let (rule, runs) = (punctual_judge::Rule::default(), of_tags());

@@ -14,11 +14,11 @@ pub fn against(comparison: &Comparison) -> Markup {
     let first = comparison.subjects.first().map_or("", String::as_str);
     html! {
         p.soft {
-            "Each figure stands beside that of " (first) ": how many times it is, and by how many "
-            "per cent it is above or below; of the first figure run by run, which may differ from "
-            "the ratio of the two times shown."
+            "Each figure is followed by its ratio to " (first) " and the change in per cent. The "
+            "first ratio is taken run by run, which may differ from the ratio of the two times "
+            "shown."
         }
-        (wide(&html! { table.kept {
+        (wide(&html! { table.kept.measured {
             @for section in &comparison.sections { (block(comparison, section)) }
         } }))
         p {
@@ -47,24 +47,24 @@ fn block(comparison: &Comparison, section: &Section) -> Markup {
         }
         @for ((name, cells), judged) in subjects.zip(&section.verdicts) { tr {
             th scope="row" { (name) }
-            @for (at, one) in cells.iter().enumerate() {
+            @for ((at, one), figure) in cells.iter().enumerate().zip(&section.figures) {
                 // Only the leading figure is judged.
                 @let judged = judged.as_ref().filter(|_| at == 0);
-                (cell(one, section.row.is_throughput(), judged))
+                (cell(one, figure, section.row.is_throughput(), judged))
             }
         } }
     } }
 }
 
-/// Coloured by the verdict, never by the bare number.
-fn cell(cell: &Cell, is_work: bool, judged: Option<&Judged>) -> Markup {
+/// Coloured by the verdict, never by the bare number. On a narrow screen it names its own figure.
+fn cell(cell: &Cell, figure: &str, is_work: bool, judged: Option<&Judged>) -> Markup {
     let colour = match judged.map(|judged| judged.verdict) {
         Some(Verdict::Lower) => Some("low"),
         Some(Verdict::Higher) => Some("high"),
         _ => None,
     };
     match cell {
-        Cell::Time { value, ratio } => html! { td class=[colour] {
+        Cell::Time { value, ratio } => html! { td class=[colour] data-of=(figure) { span {
             (time(*value, is_work))
             @if let (Some(ratio), Some(percent)) = (ratio, cell.percent()) {
                 " " span.soft { (times(*ratio)) ", " (format!("{percent:+.1} %")) }
@@ -72,8 +72,8 @@ fn cell(cell: &Cell, is_work: bool, judged: Option<&Judged>) -> Markup {
             @if let Some(judged) = judged {
                 " " span.soft { (verdict_name(&judged.verdict)) }
             }
-        } },
-        Cell::Word(text) => html! { td { (text) } },
-        Cell::Absent(why) => html! { td.gap { (why) } },
+        } } },
+        Cell::Word(text) => html! { td data-of=(figure) { (text) } },
+        Cell::Absent(why) => html! { td.gap data-of=(figure) { (why) } },
     }
 }

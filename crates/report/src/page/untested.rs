@@ -35,7 +35,7 @@ fn benches(runs: &[Run]) -> Vec<String> {
     if runs.iter().any(Run::is_virtual) {
         lines.push(
             "The virtual bench has neither caches nor firmware nor devices that interrupt by \
-             themselves: nothing is said of microseconds."
+             themselves: these results do not tell microseconds of real hardware."
                 .to_owned(),
         );
     }
@@ -45,7 +45,7 @@ fn benches(runs: &[Run]) -> Vec<String> {
             .is_some_and(|machine| machine.cpus == 1)
     };
     if runs.iter().any(cpus) {
-        lines.push("One CPU: nothing is said of what several do to each other.".to_owned());
+        lines.push("One CPU: effects between CPUs were not measured.".to_owned());
     }
     if !runs.iter().all(Run::is_virtual) {
         lines.push("A host's times are those of one machine, as it was.".to_owned());

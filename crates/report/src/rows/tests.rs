@@ -6,6 +6,29 @@ use super::*;
 use crate::fixtures;
 
 #[test]
+fn an_imported_run_of_which_nothing_is_known_is_told_in_one_sentence() {
+    let mut run = fixtures::run("board", 1);
+    run.machine = MachineRecord::default();
+    let provenance = run.provenance.as_mut().unwrap();
+    provenance.release = "unknown".to_owned();
+    provenance.preemption = Preemption::default();
+    provenance.facts = [(IMPORTED.to_owned(), Fact::from("0123"))].into();
+    let told = |run: &Run| places(&Matrix::new(std::slice::from_ref(run)));
+    let nothing = "board: the file does not say which kernel, CPU or governor this was.";
+    assert!(told(&run).contains(&nothing.to_owned()), "{:?}", told(&run));
+    let several = places(&Matrix::new(&[run.clone(), run.clone()]));
+    let nothing_of_several = "board: the files do not say which kernel, CPU or governor this was.";
+    assert!(
+        several.contains(&nothing_of_several.to_owned()),
+        "{several:?}"
+    );
+    let provenance = run.provenance.as_mut().unwrap();
+    provenance.release = "6.12.1".to_owned();
+    assert!(!told(&run).contains(&nothing.to_owned()));
+    assert!(told(&run).iter().any(|one| one.contains("Linux 6.12.1")));
+}
+
+#[test]
 fn no_cell_is_empty_and_none_is_lost() {
     for runs in [fixtures::whole(), fixtures::with_gaps(), fixtures::seeds(5)] {
         let matrix = Matrix::new(&runs);

@@ -16,7 +16,7 @@ use super::text::sentence;
 const SCHEMA: &str = "punctual.arrivals/1";
 /// The version of the teller; only results of the same version are read again.
 /// The `+` precedes the version of the analysis, which changes with each change of its results.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+6");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+7");
 /// A wait does not count as growing with a function that is entered less often than this.
 const AGAIN: u32 = 10;
 
@@ -580,6 +580,20 @@ fn own_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_imported_run_cannot_be_repeated() {
+        let mut run = crate::fixtures::run("rt", 1);
+        let why = |run: &Run| {
+            let can = scope::can_tell(run, &run.recordings[0]);
+            can.err().unwrap_or_default()
+        };
+        assert!(!why(&run).contains("imported"));
+        let facts = &mut run.provenance.as_mut().unwrap().facts;
+        facts.insert(punctual_model::run::IMPORTED.to_owned(), "0".into());
+        let told = "imported from a file of demo, so Punctual cannot repeat it";
+        assert!(why(&run).contains(told), "{}", why(&run));
+    }
 
     #[test]
     fn the_schema_is_what_the_type_says() {

@@ -178,7 +178,11 @@ pub fn bound_text(runs: &[Run], bound: &Bound, width: usize) -> String {
     }
     text.push('\n');
     if let Some(why) = &bound.misfit {
-        return text + &paragraph(&format!("No bound: {why}."), width);
+        text += &paragraph(&format!("No bound: {why}."), width);
+        for note in samples(bound) {
+            text += &paragraph(&note, width);
+        }
+        return text;
     }
     text += "interference               scheduled ns    sampled ns\n";
     for latency in &bound.latencies {
@@ -267,28 +271,14 @@ fn notes(bound: &Bound) -> Vec<String> {
             exact(TIMER_GRAIN)
         ));
     }
-    if let Some(observed) = &bound.observed {
-        let late = exact(observed.late);
-        let (run, recording) = (&observed.run, &observed.recording);
-        notes.push(format!("Worst sample: {late} ns ({run}, {recording})."));
+    notes.extend(samples(bound));
+    if bound.reached.is_none() {
+        notes.push(
+            "Option --aim aims samples at the latest arrivals, and says what of the bound they \
+             reach."
+                .to_owned(),
+        );
     }
-    let reached = bound.reached.as_ref();
-    notes.push(reached.map_or_else(
-        || {
-            let run = "Option --aim aims samples at the latest arrivals, and says what of the \
-                       bound they reach.";
-            run.to_owned()
-        },
-        |reached| {
-            let late = exact(reached.late);
-            let (run, recording) = (&reached.run, &reached.recording);
-            let second = reached.second.map_or_else(String::new, |behind| {
-                let behind = exact(behind);
-                format!(", with a second timer due {behind} ns after its own")
-            });
-            format!("Latest aimed sample: {late} ns ({run}, {recording}){second}.")
-        },
-    ));
     notes.extend(apart(bound));
     if bound.detours > 0 {
         notes.push(format!(
@@ -298,6 +288,25 @@ fn notes(bound: &Bound) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Describes the worst sample and the latest aimed one, as far as they are known.
+fn samples(bound: &Bound) -> Vec<String> {
+    let worst = bound.observed.as_ref().map(|observed| {
+        let late = exact(observed.late);
+        let (run, recording) = (&observed.run, &observed.recording);
+        format!("Worst sample: {late} ns ({run}, {recording}).")
+    });
+    let aimed = bound.reached.as_ref().map(|reached| {
+        let late = exact(reached.late);
+        let (run, recording) = (&reached.run, &reached.recording);
+        let second = reached.second.map_or_else(String::new, |behind| {
+            let behind = exact(behind);
+            format!(", with a second timer due {behind} ns after its own")
+        });
+        format!("Latest aimed sample: {late} ns ({run}, {recording}){second}.")
+    });
+    worst.into_iter().chain(aimed).collect()
 }
 
 /// Describes the share of the bound that was reached.
@@ -427,8 +436,10 @@ pub fn bound_page(runs: &[Run], bound: &Bound) -> String {
         } } }
     } };
     let latencies = html! {
-        @if let Some(why) = &bound.misfit { p { "No bound: " (why) "." } }
-        @else {
+        @if let Some(why) = &bound.misfit {
+            p { "No bound: " (why) "." }
+            @for note in samples(bound) { p { (note) } }
+        } @else {
             table.text.kept {
                 thead { tr {
                     th { "interference" } th.number { "scheduled, ns" }

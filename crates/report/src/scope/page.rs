@@ -67,11 +67,11 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
             } }
             tbody { @for place in places.clone().take(top) { tr {
                 @if survey.cpus > 1 { td.number { (place.cpu) } }
-                td { code { (place.function) } }
+                td.free { code { (place.function) } }
                 td.number { (exact(place.longest)) }
                 td.number { (thousands(place.count)) }
                 td.number { (exact(place.sum)) }
-                td {
+                td.free {
                     @if let Some((cpu, function)) = &place.awaited {
                         "for CPU " (cpu) ", in " code { (function) }
                     } @else {
@@ -126,9 +126,9 @@ fn facts(run: &Run) -> Markup {
     let digest = run.digest().map(|digest| format!("{digest:.12}"));
     let digest = digest.unwrap_or_else(|| run.digest_or_why());
     html! { p.soft {
-        (subject.kernel) " " (subject.boot) "; suite " (run.suite) ", seed " (run.seed)
-        "; digest " (digest) ". Times are virtual nanoseconds: lengths of code "
-        "paths, not times of a certain CPU."
+        (subject.kernel) @if !subject.boot.is_empty() { " " (subject.boot) }
+        "; suite " (run.suite) ", seed " (run.seed) "; digest " (digest)
+        ". Times are virtual nanoseconds: lengths of code paths, not times of a certain CPU."
     } }
 }
 
@@ -241,7 +241,8 @@ pub fn class(cause: Cause) -> &'static str {
         | Cause::Spin
         | Cause::AwaitedTurn => "preempt",
         Cause::OtherThread | Cause::CleanUp | Cause::OtherTurn | Cause::Outside => "other",
-        Cause::Scheduler | Cause::Path | Cause::Program | Cause::Call => "way",
+        Cause::Scheduler => "scheduler",
+        Cause::Path | Cause::Program | Cause::Call => "way",
     }
 }
 
@@ -267,10 +268,10 @@ fn parts(story: &Breakdown) -> Markup {
                 td.number { (exact(part.length)) }
                 td { (part.stage.name()) }
                 td { (part.cause.name()) }
-                td { code { (part.by.as_deref().unwrap_or_default()) } }
+                td.free { code { (part.by.as_deref().unwrap_or_default()) } }
                 td { (part.thread) }
-                td { code { (function(part)) } }
-                td { @for line in told(part, story.span, usize::MAX) { code { (line) } br; } }
+                td.free { code { (function(part)) } }
+                td.free { @for line in told(part, story.span, usize::MAX) { code { (line) } br; } }
             }
         } }
     } }
@@ -283,8 +284,9 @@ pub(crate) fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> 
         h3 { (super::title(run, one)) "; " (super::title(other.run, against)) }
         @match (&one.breakdown, &against.breakdown) {
             (Ok(one), Ok(other)) => {
-                p { (code(&sentence(one))) }
-                p { (code(&sentence(other))) }
+                @for (name, story) in names.iter().zip([one, other]) {
+                    p { b { (name) ":" } " " (code(&sentence(story))) }
+                }
                 (wide(&difference(&names, one, other)))
             }
             (Err(why), _) | (_, Err(why)) => { p { "Not explained: " (why) "." } }
@@ -315,13 +317,17 @@ fn difference(names: &[String; 2], one: &Breakdown, other: &Breakdown) -> Markup
 }
 
 /// Marks text between back-ticks as code.
-fn code(text: &str) -> Markup {
+pub(crate) fn code(text: &str) -> Markup {
     let mut html = String::new();
     for (number, piece) in text.split('`').enumerate() {
         if number > 0 {
             html.push_str(if number % 2 == 1 { "<code>" } else { "</code>" });
         }
         html.push_str(&html! { (piece) }.0);
+    }
+    // A stranger's name may have one back-tick alone.
+    if text.matches('`').count() % 2 == 1 {
+        html.push_str("</code>");
     }
     PreEscaped(html)
 }
@@ -333,5 +339,6 @@ mod tests {
     #[test]
     fn text_is_escaped_and_code_is_marked() {
         assert_eq!(code("`f` < 3").0, "<code>f</code> &lt; 3");
+        assert_eq!(code("a `b").0, "a <code>b</code>");
     }
 }

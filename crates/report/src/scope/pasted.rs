@@ -194,10 +194,13 @@ pub fn sentence(told: &Told) -> String {
 fn blame(told: &Told, place: usize) -> String {
     let piece = &told.pieces[place];
     let held = told.held(place);
-    let thread = piece
-        .thread
-        .as_deref()
-        .unwrap_or("a thread that is not named");
+    let (thread, in_thread) = match &piece.thread {
+        Some(thread) => (
+            format!("the thread {thread}"),
+            format!(", in the thread {thread}"),
+        ),
+        None => ("a thread that is not named".to_owned(), String::new()),
+    };
     let function = match (&piece.what, &piece.caller) {
         (Some(what), Some(caller)) => format!("`{what}` called from `{caller}`"),
         (Some(what), None) => format!("`{what}`"),
@@ -205,25 +208,24 @@ fn blame(told: &Told, place: usize) -> String {
     };
     match piece.kind {
         Kind::HigherThread => {
-            format!("the thread {thread}, of higher or equal priority, had the CPU for {held}")
+            format!("{thread}, of higher or equal priority, had the CPU for {held}")
         }
         Kind::Thread => {
-            format!("the thread {thread}, of unknown priority, had the CPU for {held}")
+            format!("{thread}, of unknown priority, had the CPU for {held}")
         }
         Kind::Interrupt => format!("an interrupt ({}) was handled for {held}", name(piece)),
         Kind::SoftInterrupt => {
             format!("a soft interrupt ({}) was handled for {held}", name(piece))
         }
         Kind::InterruptsOff => {
-            format!("{function} had interrupts off for {held}, in the thread {thread}")
+            format!("{function} had interrupts off for {held}{in_thread}")
         }
-        Kind::PreemptionOff => format!(
-            "{function} had preemption off, or held a spinning lock, for {held}, in the thread \
-             {thread}"
-        ),
+        Kind::PreemptionOff => {
+            format!("{function} had preemption off, or held a spinning lock, for {held}{in_thread}")
+        }
         Kind::NotPreemptible => format!(
-            "{function} ran for {held} without a preemption point, in the thread {thread}, on a \
-             kernel that gives the CPU away only there"
+            "{function} ran for {held} without a preemption point{in_thread}, on a kernel that \
+             gives the CPU away only there"
         ),
         Kind::Hardware if piece.what.as_deref() == Some("NMI") => {
             format!("an interrupt that cannot be masked (NMI) took {held}")
@@ -338,6 +340,21 @@ mod tests {
                 .take(6)
                 .all(|line| line.width() <= 40)
         );
+    }
+
+    #[test]
+    fn a_thread_that_is_not_named_is_left_out() {
+        let block = "                         objtool:49256                       3.79 us\n";
+        assert!(TEXT.contains(block));
+        let mut told = explain(&TEXT.replace(block, "")).remove(0);
+        let said = sentence(&told);
+        assert!(said.ends_with(" had interrupts off for 27.5 µs."), "{said}");
+        let culprit = told.culprit.unwrap();
+        told.pieces[culprit].kind = Kind::Thread;
+        let said = sentence(&told);
+        let expected =
+            ": a thread that is not named, of unknown priority, had the CPU for 27.5 µs.";
+        assert!(said.ends_with(expected), "{said}");
     }
 
     #[test]

@@ -24,12 +24,23 @@ pub struct Told {
 pub struct ToldLine {
     /// The line.
     pub name: String,
+    /// The suite that measured it; a file of an earlier version does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
     /// The figures that changed, each with its release.
     #[serde(default)]
     pub changes: Vec<String>,
     /// The releases that could not be had or measured.
     #[serde(default)]
     pub missing: Vec<String>,
+}
+
+impl ToldLine {
+    /// Returns true if it is about this line, measured by the same suite as far as it says.
+    fn is_of(&self, line: &Line) -> bool {
+        let suite = self.suite.as_ref();
+        self.name == line.name && suite.is_none_or(|suite| *suite == line.suite)
+    }
 }
 
 /// The outcome of a night.
@@ -133,7 +144,7 @@ impl News {
             missing: Vec::new(),
         };
         for (number, line) in lines.iter().enumerate() {
-            let told = told.lines.iter().find(|one| one.name == line.name);
+            let told = told.lines.iter().find(|one| one.is_of(line));
             let is_known = |(row, at): (&Row, usize)| match told {
                 Some(told) => told.changes.contains(&key(line, row, at)),
                 None => at < newest_final(line),
@@ -207,10 +218,11 @@ impl News {
 }
 
 impl Told {
-    /// Adds these lines, now that they are told, too. It keeps other lines.
+    /// Adds these lines, now that they are told, too. It keeps other lines, and those of other
+    /// suites.
     pub fn add(&mut self, lines: &[Line]) {
         for line in lines {
-            self.lines.retain(|one| one.name != line.name);
+            self.lines.retain(|one| !one.is_of(line));
             let of_row = |row: &Row| -> Vec<String> {
                 row.changes
                     .iter()
@@ -219,6 +231,7 @@ impl Told {
             };
             self.lines.push(ToldLine {
                 name: line.name.clone(),
+                suite: Some(line.suite.clone()),
                 changes: line.rows.iter().flat_map(of_row).collect(),
                 missing: missing(line).into_iter().map(|one| one.release).collect(),
             });

@@ -155,6 +155,48 @@ fn what_is_new_is_told_once() {
 }
 
 #[test]
+fn two_suites_on_one_line_do_not_forget_what_the_other_has_told() {
+    let rule = Rule::default();
+    let of = |suite: &str, releases| {
+        let mut runs = runs();
+        for run in &mut runs {
+            run.suite = suite.to_owned();
+        }
+        until(&runs, releases)
+    };
+    let mut told = Told::default();
+    for suite in ["one", "other"] {
+        told.add(&of(suite, 4));
+    }
+    let mut night = |suite: &str| {
+        let found = of(suite, 8);
+        let news = News::of(&found, &told, &rule);
+        told.add(&found);
+        news.standing()
+    };
+    let nights = ["one", "other", "one", "other"].map(&mut night);
+    let (changed, unchanged) = (Standing::Changed, Standing::Unchanged);
+    assert_eq!(nights, [changed, changed, unchanged, unchanged]);
+    assert_eq!(told.lines.len(), 2);
+}
+
+#[test]
+fn what_an_earlier_version_has_told_is_known() {
+    let text = "[[line]]\nname = \"debian-6.12-rt\"\nchanges = [\"timer, stress, cpu0: worst, \
+                debian-6.12-rt@6.12.47-1~bpo12+1\"]\n";
+    let mut told: Told = toml::from_str(text).unwrap();
+    let found = until(&runs(), 8);
+    let news = News::of(&found, &told, &Rule::default());
+    assert_eq!(news.standing(), Standing::Unchanged, "{news:?}");
+    let known = told.lines[0].changes.clone();
+    told.add(&found);
+    let [line] = &told.lines[..] else {
+        panic!("{told:?}")
+    };
+    assert_eq!((&line.changes, line.suite.is_some()), (&known, true));
+}
+
+#[test]
 fn a_change_since_the_newest_release_is_news_even_on_the_first_night() {
     let mut runs = runs();
     for run in &mut runs {
@@ -285,7 +327,7 @@ fn a_line_of_which_nothing_can_be_had_is_told_with_the_others() {
         why: "the package is gone".into(),
         is_newest: true,
     };
-    let found = whole_lines(&runs(), &Rule::default(), &[left_out]);
+    let found = whole_lines(&runs(), &Rule::default(), "series", &[left_out]);
     let names: Vec<&str> = found.iter().map(|line| &*line.name).collect();
     assert_eq!(names, ["debian-6.12-rt", "debian-6.12"]);
     assert!(found[0].left_out.is_empty());
@@ -297,6 +339,32 @@ fn a_line_of_which_nothing_can_be_had_is_told_with_the_others() {
     ];
     assert_has(&series_text(&found, None, 80), &told);
     assert_has(&series_page(&found, Some(&news), &runs(), &[]), &told[..1]);
+}
+
+#[test]
+fn a_night_without_any_run_is_of_its_suite() {
+    let left_out = LeftOut {
+        kernel: "debian-6.12-rt@6.12.43-1".into(),
+        why: "the package is gone".into(),
+        is_newest: false,
+    };
+    let found = whole_lines(&[], &Rule::default(), "series", &[left_out]);
+    let mut told = Told::default();
+    told.lines.push(ToldLine {
+        name: "debian-6.12-rt".into(),
+        suite: Some("series".into()),
+        missing: vec!["debian-6.12-rt@6.12.43-1".into()],
+        ..ToldLine::default()
+    });
+    let news = News::of(&found, &told, &Rule::default());
+    let known = "6.12.43-1";
+    assert!(
+        !news.missing.iter().any(|one| one.contains(known)),
+        "{news:?}"
+    );
+    told.add(&found);
+    assert_eq!(told.lines.len(), 1);
+    assert_eq!(told.lines[0].suite.as_deref(), Some("series"));
 }
 
 #[test]

@@ -36,6 +36,24 @@ fn one_seed_is_no_verdict() {
 }
 
 #[test]
+fn imported_runs_lack_files_and_no_seeds() {
+    let mut runs = pick(&fixtures::whole(), &["none", "rt"]);
+    for run in &mut runs {
+        run.machine = MachineRecord::default();
+        let provenance = run.provenance.as_mut().unwrap();
+        let imported = punctual_model::run::IMPORTED.to_owned();
+        provenance.facts.insert(imported, "board.txt".into());
+    }
+    let text = summary(&runs);
+    let expected = "no verdict from 1 file of each, 5 files of each machine are needed";
+    assert!(
+        !text.contains("--seeds") && !text.contains("seed"),
+        "{text}"
+    );
+    assert_has(&text, &[expected]);
+}
+
+#[test]
 fn the_order_of_subjects_turns_nothing_round() {
     let of = |names: [&str; 2]| summary(&pick(&fixtures::seeds(5), &names));
     assert_eq!(of(["rt", "none"]), of(["none", "rt"]));
@@ -93,7 +111,7 @@ fn what_is_not_separated_is_not_called_lower() {
         other.recordings.clone_from(&one.recordings);
     }
     let text = summary(&runs);
-    let part = "381 µs on none and 381 µs on voluntary: the same, to the last sample.";
+    let part = "381 µs on none and on voluntary: the same, to the last sample.";
     assert_has(&text, &[part]);
 }
 
@@ -142,8 +160,8 @@ fn a_cpu_that_is_not_separated_hides_no_other_that_is() {
         fixtures::run("none", seed).recordings.swap_remove(1)
     };
     let text = summary(&on_two_cpus(alike));
-    let part = "381 µs on none and 381 µs on rt: run by run, none is higher on cpu0 with 95 % \
-                confidence; none and rt are not separated on cpu1";
+    let part = "381 µs on none and on rt: run by run, none is higher on cpu0 with 95 % confidence; \
+                none and rt are not separated on cpu1";
     assert_has(&text, &[part]);
 }
 

@@ -33,7 +33,8 @@ struct Measured<'a> {
     kernel: &'a str,
     /// The tracer; null if none ran.
     tracer: Option<&'static str>,
-    /// The reason why the tracer did not run, if it did not; then there are no figures.
+    /// The reason why there are no figures: the tracer did not run, or a run was not measured to
+    /// its end; null if there are.
     absent: Option<&'a str>,
     /// The runs, one for each seed.
     runs: Vec<&'a str>,

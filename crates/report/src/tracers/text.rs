@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tracers for the terminal.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use punctual_model::Nanos;
 
 use super::{Agreement, Group, STAGES, Told, Traced, groups};
 use crate::scope::text::sentence;
-use crate::scope::told;
+use crate::scope::{Story, told};
 use crate::text::{exact, wrap};
 
 /// The most samples told in words.
@@ -20,6 +21,7 @@ pub fn tracers_text(all: &[Traced], width: usize) -> String {
     text += "\n";
     text += &agreements(&groups);
     text += &absences(&groups, width);
+    text += &unexplained(&groups, width);
     text += &differing(all, width);
     text
 }
@@ -43,7 +45,9 @@ fn costs(groups: &[Group<'_>]) -> String {
         let mut plain = groups.iter();
         let plain = plain.find(|one| one.kernel == group.kernel && one.tracer.is_none());
         let added = |of: &dyn Fn(&Group<'_>) -> Option<Nanos>| {
-            let before = plain.filter(|_| group.tracer.is_some()).map(of);
+            // Without whole figures of none, what is added is not known.
+            let plain = plain.filter(|plain| plain.absent().is_none());
+            let before = group.tracer.map(|_| plain.and_then(of));
             match (of(group), before) {
                 (Some(now), None) => exact(now),
                 (Some(now), Some(Some(before))) => signed(now - before),
@@ -103,6 +107,44 @@ fn absences(groups: &[Group<'_>], width: usize) -> String {
     } else {
         format!("\n{text}")
     }
+}
+
+/// Describes the samples that the scope does not explain, with the reasons: those that were caught,
+/// which are in no column; and those that were followed, if none of them gives the stages.
+fn unexplained(groups: &[Group<'_>], width: usize) -> String {
+    let mut text = String::new();
+    for group in groups.iter().filter(|group| group.absent().is_none()) {
+        let followed = group.runs.iter().flat_map(|one| &one.followed);
+        let has_none = STAGES.iter().all(|stage| group.stage(*stage).is_none());
+        let followed: Vec<&Story> = followed.filter(|_| has_none).collect();
+        let caught: Vec<&Story> = group.told().map(|one| &one.truth).collect();
+        for (what, stories) in [("caught", caught), ("evenly spaced", followed)] {
+            for (why, count) in reasons(&stories) {
+                let (kernel, name, all) = (group.kernel, group.name(), stories.len());
+                let told = format!(
+                    "{kernel}, {name}: the scope does not explain {count} of the {all} {what} \
+                     samples: {why}"
+                );
+                text += &(wrap(&told, "", "  ", width).join("\n") + "\n");
+            }
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\n{text}")
+    }
+}
+
+/// The reasons why these stories are not told, each with the number of stories.
+fn reasons<'a>(stories: &[&'a Story]) -> BTreeMap<&'a str, usize> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for &story in stories {
+        if let Err(why) = story.as_ref().and_then(|one| one.breakdown.as_ref()) {
+            *reasons.entry(why.as_str()).or_default() += 1;
+        }
+    }
+    reasons
 }
 
 /// Describes samples with different stories from tracer and scope, the worst first.

@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 use punctual_bench::virtual_bench::CPUS_MAX;
 use punctual_kernels::{Catalog, KernelError};
 use punctual_model::Limit;
+use punctual_model::limit::{Demand, Reference};
 use punctual_model::plan::SEED_MAX;
 use punctual_model::suite::{SubjectSpec, Suite};
 use serde::Deserialize;
@@ -44,7 +45,7 @@ struct File {
     #[serde(default, rename = "exclude")]
     excludes: Vec<Spanned<Exclude>>,
     #[serde(default, rename = "limit")]
-    limits: Vec<Limit>,
+    limits: Vec<Spanned<Limit>>,
 }
 
 /// The number of seeds, or the seeds themselves.
@@ -91,6 +92,10 @@ pub(crate) fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<
     let reader = Reader { path, text };
     reader.check(&file, is_kernel)?;
     let budget = file.budget.as_ref().map(|text| reader.budget(text));
+    let with_line = |limit: &Spanned<Limit>| {
+        let line = mistakes::line_of(text, limit.span().start);
+        (line, limit.get_ref().clone())
+    };
     let campaign = Campaign {
         name: file
             .name
@@ -98,7 +103,7 @@ pub(crate) fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<
             .map_or_else(|| stem(path), |name| name.get_ref().clone()),
         summary: file.summary.clone(),
         settings: reader.settings(&file)?,
-        limits: file.limits.clone(),
+        limits: file.limits.iter().map(with_line).collect(),
         budget: budget.transpose()?,
         left_out: Vec::new(),
     };
@@ -160,7 +165,26 @@ impl Reader<'_> {
                 return Err(self.at(memory.span(), &what));
             }
         }
-        limits::check(&file.limits).map_err(|reason| wrong(self.path, &reason))
+        self.limits(&file.limits)
+    }
+
+    /// Checks that each limit names a known probe, and compares with nothing but subjects.
+    fn limits(&self, all: &[Spanned<Limit>]) -> Result<(), Error> {
+        for (limit, number) in all.iter().zip(1..) {
+            let at_limit =
+                |reason: &str| self.at(limit.span(), &format!("limit {number}: {reason}"));
+            limits::check_probe(limit.get_ref()).map_err(|reason| at_limit(&reason))?;
+            if let Demand::Relative(.., Reference::Baseline(name)) = &limit.get_ref().demand {
+                let name = name
+                    .as_ref()
+                    .map_or(String::new(), |name| format!(":{name}"));
+                return Err(at_limit(&format!(
+                    "of: expected the name of another subject, found \"baseline{name}\": `punctual \
+                     judge` compares with a baseline"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a list in which something is twice.
@@ -614,6 +638,38 @@ mod tests {
         );
         let many = said("1..3", "1..900000");
         assert!(many.contains("1000000 runs at most"), "{many}");
+    }
+
+    #[test]
+    fn a_limit_that_no_campaign_can_answer_is_a_mistake_at_its_line() {
+        let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"9 us\"\n";
+        let lines = |text: &str| {
+            let campaign = parsed(&format!("suites = [\"demo\"]\n{text}"));
+            campaign.map(|one| one.limits.iter().map(|(line, _)| *line).collect::<Vec<_>>())
+        };
+        assert_eq!(lines(&limit.repeat(2)).unwrap(), [2, 6]);
+        let said = |from: &str, to: &str| {
+            let second = limit.replace(from, to);
+            lines(&format!("{limit}{second}")).unwrap_err().to_string()
+        };
+        let probe = said("timer", "timr");
+        assert!(
+            probe.starts_with("c.toml:6: limit 2: ") && probe.contains("did you mean timer?"),
+            "{probe}"
+        );
+        for of in ["baseline", "baseline:stable"] {
+            let found = said("9 us\"", &format!("115 %\"\nof = \"{of}\""));
+            let expected = format!(
+                "c.toml:6: limit 2: of: expected the name of another subject, found \"{of}\""
+            );
+            assert!(found.starts_with(&expected), "{found}");
+        }
+        // What is wrong with a limit itself is told with its line, too.
+        let unit = said("9 us", "9");
+        assert!(
+            unit.starts_with("c.toml:9: at_most: expected a time"),
+            "{unit}"
+        );
     }
 
     #[test]

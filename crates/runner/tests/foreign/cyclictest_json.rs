@@ -4,7 +4,7 @@
 use punctual_model::{Nanos, Preemption, Run};
 use punctual_runner::import::{Told, import};
 
-use crate::{between, changed, content, has, micros, read, taken, text};
+use crate::{between, changed, content, has, is_cut, is_whole, micros, read, taken, text};
 
 #[test]
 fn a_node_or_cpu_of_minus_one_is_not_known_and_no_error() {
@@ -110,6 +110,30 @@ fn an_interval_is_of_a_command_line_that_is_understood() {
         has(&with(wrong).unwrap_err(), &["--interval"]);
     }
     has(&with("-l 500").unwrap_err(), &["10000 cycles", "-l 500"]);
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_may_have_asked_for_more() {
+    let name = "04c-same-release-host-a.json";
+    for (options, words) in [
+        ("-q --some-option", &["not understood", "--some-option"][..]),
+        ("-q --histfile=my file", &["not understood", "\"file\""]),
+        ("-q -D 1H", &["-D 3600 s"]),
+        ("-q -D 1h0m0s", &["-D 3600 s"]),
+        ("-q -D \\\"1h\\\"", &["-D 3600 s"]),
+    ] {
+        is_cut(&text(name).replacen("-q", options, 1), words);
+    }
+    is_whole(&text(name));
+}
+
+#[test]
+fn a_file_that_was_cut_says_so() {
+    let whole = text("04c-same-release-host-a.json");
+    for (end, _) in whole.match_indices(',') {
+        let error = read("x", &whole.as_bytes()[..end]).unwrap_err();
+        has(&error, &["the last brace", "the end of the file"]);
+    }
 }
 
 #[test]

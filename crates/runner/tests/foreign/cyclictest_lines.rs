@@ -212,8 +212,34 @@ fn a_command_line_above_a_text_is_held_against_it() {
     let nano = lines("cyclictest -q -N", 10_000).unwrap();
     assert_eq!(nano.recordings[0].max(), Some(Nanos(40)));
     // What is not understood says nothing.
-    let prose = lines("I ran cyclictest -t 4 -l 5 and saw:", 10_000).unwrap();
-    assert_eq!(prose.state, State::Finished);
+    let own = line(0, 234, 10_000, 40);
+    is_whole(&format!("I ran cyclictest -t 4 -l 5 and saw:\n{own}"));
+    is_whole(&format!("# cyclictest -p 80 on my board\n{own}"));
+    // What is a command and is not understood may have asked for more.
+    for (command, word) in [
+        ("cyclictest -q --new-option -D 1h", "--new-option"),
+        ("sudo cyclictest -q -Z5", "-Z5"),
+        ("cyclictest -q --histfile=my file -D 1h", "file"),
+        ("cyclictest -q -D 1h \\\n --new", "--new"),
+    ] {
+        let text = format!("root@board:~# {command}\n{}", line(0, 234, 10_000, 40));
+        is_cut(&text, &["not understood", word, "is unknown"]);
+    }
+    // A command goes on after a `\`, and a shell may have it in quotes.
+    for command in [
+        "cyclictest -q -p80 \\\n  -D 1h",
+        "cyclictest -q -p80 \\\n> -D 1h \\\n> 2>&1 | tee log",
+        "cyclictest -q -p80 -D 1H",
+        "cyclictest -q -p80 -D 1h0m0s",
+        "cyclictest -q -p80 -D \"1h\"",
+        "ssh board 'cyclictest -q -p80 -D 1h'",
+    ] {
+        assert_eq!(
+            state(lines(command, 10_000)),
+            State::Interrupted,
+            "{command}"
+        );
+    }
     // Nor does an earlier command line say anything of what another one measured.
     for last in ["cyclictest -q -p80", "cyclictest -q --dbg_cyclictest"] {
         let both = format!("cyclictest -N -q -p80\nroot@board:~# {last}");

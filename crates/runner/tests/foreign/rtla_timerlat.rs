@@ -125,6 +125,21 @@ fn rtla_has_the_samples_and_cpus_that_were_asked_for() {
     for whole in ["-T 32", "-i 10", "-a 40", "-T 20 --on-threshold continue"] {
         is_whole(&cpus(&format!("-b 1 {whole}")));
     }
+    // What rtla lost is not among them.
+    for missed in [
+        "1000 (0.83%) events missed, results might not be accurate",
+        "unknown number of events missed, results might not be accurate",
+    ] {
+        is_cut(&format!("{}{missed}\n", cpus("-b 1")), &[missed]);
+    }
+    // What is not understood may have asked for more, and so may what stands in the next line.
+    is_cut(&cpus("-b 1 --new"), &["not understood", "\"--new\""]);
+    is_cut(&cpus("-b 1 \\\n -d 1m"), &["-d 60 s"]);
+    is_cut(&cpus("-b 1 -d 1M"), &["-d 60 s"]);
+    is_cut(&cpus("-b 1 -d '1m30s'"), &["-d 60 s"]);
+    let log = "-b 1 -kt trace.txt -d 1M 2>&1 | tee log";
+    is_cut(&cpus(log), &["-d 60 s"]);
+    is_whole(&cpus("-b 1 and saw"));
     // A co-kernel's programs say both themselves.
     let xenomai = format!(
         "# latency -h -B 10000\n{}",

@@ -247,7 +247,9 @@ const PIECE: u64 = 0x80;
 
 /// Returns true if an interrupt enters the kernel at a function.
 pub fn is_interrupt(function: &str) -> bool {
-    function.starts_with("el1h_64_irq") || function.starts_with("el0t_64_irq")
+    let mut entries = ["el1h_64_", "el0t_64_", "el0t_32_"].into_iter();
+    let kind = entries.find_map(|entry| function.strip_prefix(entry));
+    kind.is_some_and(|kind| kind.starts_with("irq") || kind.starts_with("fiq"))
 }
 
 /// Finds the entry. The CPU comes in at one of the tables only; the code that follows has the same

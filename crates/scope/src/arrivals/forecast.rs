@@ -66,7 +66,9 @@ pub struct Analysis {
     /// where it is the first.
     arming: [Vec<u64>; 2],
     found: HashMap<Key, Found>,
-    /// The number of periods.
+    /// The number of periods that were seen, looked at or not.
+    pub seen: u64,
+    /// The number of periods that were looked at.
     pub periods: u64,
     /// The number of samples from whose path nothing is learnt, as another interrupt was in it.
     pub crossed: u64,
@@ -161,7 +163,7 @@ impl Analysis {
 
     /// Takes a period with the sample that ends it.
     pub fn take(&mut self, period: &Period, ends: Ends, clock: GuestClock, names: &Names) {
-        self.periods += 1;
+        self.seen += 1;
         let overdue = clock.instructions(ends.late) > period.taken.saturating_sub(period.read);
         if self.of_program && overdue {
             return;
@@ -174,6 +176,7 @@ impl Analysis {
         if self.of_program && due.at < left {
             return;
         }
+        self.periods += 1;
         self.learn(period, &due, clock.instructions(ends.late), names);
         self.paths.extras.learn(period, names);
         // A program does its work between the two.
@@ -701,7 +704,11 @@ impl Period {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Architecture;
+
     use super::*;
+    use crate::symbols::Symbols;
+    use crate::user_symbols::UserSymbols;
 
     /// Creates an analysis in which the CPU sleeps for this long from position 1,000 on, and one of
     /// the timer's interrupts ends that.
@@ -718,6 +725,44 @@ mod tests {
             },
             ..Analysis::default()
         }
+    }
+
+    #[test]
+    fn a_period_that_is_left_out_was_not_looked_at() {
+        let symbols = Symbols::parse(Architecture::Amd64, "ffffffff81000000 T _text\n").unwrap();
+        let programs = UserSymbols::default();
+        let names = Names::new(&symbols, &programs);
+        let clock = GuestClock::new(1, 1_000_000).unwrap();
+        let whole = Period {
+            left: Some(100),
+            taken: 10_000,
+            ..Period::default()
+        };
+        let mended = Period {
+            mended: true,
+            ..whole.clone()
+        };
+        // It was due at 9,500, before it slept.
+        let busy = Period {
+            left: Some(9_800),
+            ..whole.clone()
+        };
+        let counted = |mut analysis: Analysis, period: &Period, late: i64| {
+            let ends = Ends {
+                after: Nanos(9_500),
+                late: Nanos(late),
+            };
+            analysis.take(period, ends, clock, &names);
+            assert_eq!(analysis.seen, 1);
+            (analysis.periods, analysis.strange)
+        };
+        assert_eq!(counted(Analysis::default(), &whole, 500), (1, 0));
+        assert_eq!(counted(Analysis::default(), &mended, 500), (0, 1));
+        assert_eq!(counted(Analysis::of_program(), &whole, 500), (1, 0));
+        assert_eq!(counted(Analysis::of_program(), &mended, 500), (0, 1));
+        assert_eq!(counted(Analysis::of_program(), &busy, 500), (0, 0));
+        // It was due before the clock was read for the sample before.
+        assert_eq!(counted(Analysis::of_program(), &whole, 10_001), (0, 0));
     }
 
     #[test]

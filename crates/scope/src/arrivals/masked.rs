@@ -23,7 +23,7 @@ impl Analysis {
         clock: GuestClock,
         names: &Names,
     ) {
-        self.periods += 1;
+        self.seen += 1;
         let (Some(mut due), Some(left)) = (due(period, ends, clock), period.left) else {
             self.strange += 1;
             return;
@@ -34,6 +34,7 @@ impl Analysis {
             self.strange += 1;
             return;
         };
+        self.periods += 1;
         // The handler's way is that from the interrupt's entry, whatever was off before.
         let from = period.state_at(own.from);
         self.paths.learn(from, ran - own.from, 0, Walked::default());
@@ -128,8 +129,12 @@ impl Period {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Architecture;
+
     use super::super::timeline::PREEMPT;
     use super::*;
+    use crate::symbols::Symbols;
+    use crate::user_symbols::UserSymbols;
 
     /// Returns a period with these states from these positions on.
     fn period(changes: &[(u64, u8)]) -> Period {
@@ -159,6 +164,38 @@ mod tests {
     fn masked(period: &Period) -> Vec<(u64, u8)> {
         let changes = period.masked();
         changes.iter().map(|one| (one.at, one.state)).collect()
+    }
+
+    #[test]
+    fn a_period_that_is_left_out_was_not_looked_at() {
+        let symbols = Symbols::parse(Architecture::Amd64, "ffffffff81000000 T _text\n").unwrap();
+        let programs = UserSymbols::default();
+        let names = Names::new(&symbols, &programs);
+        let whole = Period {
+            left: Some(100),
+            taken: 10_000,
+            interrupts: vec![came(9_500, 9_700, false)],
+            ..Period::default()
+        };
+        let without_handler = Period {
+            interrupts: Vec::new(),
+            ..whole.clone()
+        };
+        let mended = Period {
+            mended: true,
+            ..whole.clone()
+        };
+        let mut analysis = Analysis::default();
+        for period in [whole, without_handler, mended] {
+            let ends = Ends {
+                after: Nanos(9_500),
+                late: Nanos(500),
+            };
+            let clock = GuestClock::new(1, 1_000_000).unwrap();
+            analysis.take_interrupt(&period, (ends, Nanos(100)), clock, &names);
+        }
+        assert_eq!(analysis.seen, 3);
+        assert_eq!((analysis.periods, analysis.strange), (1, 2));
     }
 
     #[test]

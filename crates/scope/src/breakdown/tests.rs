@@ -494,7 +494,7 @@ fn what_takes_the_cpu_in_a_gap_is_told_with_what_it_did_and_how_long() {
     let gap = breakdown(&walk, SampleSpan::Gap, 415).unwrap();
     let expected = [
         ("apic_timer_interrupt", vec!["__mmdrop".to_owned()], 100),
-        ("(a thread without a name)", Vec::new(), 300),
+        ("(unnamed thread)", Vec::new(), 300),
     ];
     let expected = expected.map(|(entry, did, own)| (entry.to_owned(), did, own));
     assert_eq!(told(&gap), expected);

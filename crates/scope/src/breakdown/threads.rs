@@ -66,7 +66,7 @@ impl Attribution<'_> {
         match self.threads.get(&task) {
             Some(name) => name,
             None if task == self.task => "the probe's thread",
-            None => "(a thread without a name)",
+            None => "(unnamed thread)",
         }
     }
 }

@@ -77,7 +77,13 @@ pub struct Place<'a> {
 /// was in user space.
 pub fn interrupted(stack: &[String]) -> Option<Place<'_>> {
     let entry = stack.iter().position(|one| is_interrupt(one))?;
-    place(&stack[entry + 1..])
+    place(below_entry(&stack[entry..]))
+}
+
+/// Leaves out an interrupt's entry at the top of a stack. On some architectures that is two functions.
+fn below_entry(stack: &[String]) -> &[String] {
+    let own = stack.iter().take_while(|one| is_interrupt(one)).count();
+    &stack[own..]
 }
 
 /// Returns true if the stack goes as far as the interrupt's entry, so that the interrupted code can
@@ -100,7 +106,7 @@ pub fn switched(stack: &[String]) -> Option<Place<'_>> {
     let rest = &stack[begin..];
     // Preempted at the end of an interrupt: what it had come to.
     match rest.iter().position(|one| is_interrupt(one)) {
-        Some(entry) if entry < 4 => place(&rest[entry + 1..]),
+        Some(entry) if entry < 4 => place(below_entry(&rest[entry..])),
         _ => place(rest),
     }
 }

@@ -122,6 +122,49 @@ fn of_several_interrupts_the_first_of_a_timer_has_woken_it() {
     assert_eq!(longest(&parts, 160), expected);
 }
 
+/// The number behind an interrupt's name is not a thread's.
+#[test]
+fn an_interrupt_whose_number_is_that_of_the_thread_is_not_its_own() {
+    let events = vec![
+        noise(NoiseKind::Irq, &format!("local_timer:{OWN}"), 1, 3),
+        noise(NoiseKind::Thread, "stall:9", -50, 155),
+    ];
+    let (span, preemption) = (SampleSpan::Lateness, Preemptibility::Rt);
+    let parts = told_by(Tracer::Osnoise, span, events, 160, preemption);
+    let expected = (PathStage::Switch, Cause::OtherThread, None);
+    assert_eq!(longest(&parts, 160), expected);
+}
+
+/// On arm64 the entry of an interrupt is two functions of a stack.
+#[test]
+fn the_interrupted_code_is_below_all_functions_of_an_entry() {
+    for entry in [
+        "el1h_64_irq",
+        "el1h_64_fiq",
+        "el0t_64_irq",
+        "el0t_64_fiq",
+        "el0t_32_irq",
+        "el0t_32_fiq",
+    ] {
+        let handler = format!("{entry}_handler");
+        let with = |above: &[&str], below: &[&str]| -> Vec<String> {
+            let own = [handler.as_str(), entry];
+            let all = above.iter().chain(&own).chain(below);
+            all.map(|one| (*one).to_owned()).collect()
+        };
+        let of_user = with(&["timerlat_irq"], &[]);
+        assert!(stack::has_entry(&of_user), "{entry}");
+        assert_eq!(stack::interrupted(&of_user), None);
+        let of_kernel = with(&["timerlat_irq"], &["bad_driver_read", "vfs_read"]);
+        let place = stack::interrupted(&of_kernel).unwrap();
+        assert_eq!(place.function, "bad_driver_read");
+        let above = ["__schedule", "preempt_schedule_irq", "el1_interrupt"];
+        let switch = with(&above, &["bad_driver_read"]);
+        let place = stack::switched(&switch).unwrap();
+        assert_eq!(place.function, "bad_driver_read");
+    }
+}
+
 #[test]
 fn a_masked_interrupt_is_the_fault_of_the_code_that_it_came_to() {
     let with = |more: &[&'static str]| [&IRQ[..], more].concat();

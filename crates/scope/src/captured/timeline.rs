@@ -16,7 +16,7 @@ const GRAIN: Nanos = Nanos::from_micros(3);
 /// The longest time without an event for a thread that has the CPU and is on its way to reading the
 /// clock. Beyond it, the thread does something that the tracer does not see: it cleans up after the
 /// previous thread, say.
-const LONGEST_WAY: Nanos = Nanos::from_micros(100);
+pub const LONGEST_WAY: Nanos = Nanos::from_micros(100);
 
 /// The sample's moments, by the tracer's events.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,12 +152,13 @@ impl<'a> Timeline<'a> {
     /// long, once it has ended.
     fn of_noise(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
         let late = capture.sample.value;
+        // The number behind another thing's name is no thread's.
         let own = format!(":{}", capture.pid);
         // When something ended that ran while the sample was due.
         let ended = |event: &'a TraceEvent, wanted: NoiseKind| match &event.what {
             Happened::Noise {
                 kind, name, start, ..
-            } if *kind == wanted && !name.ends_with(&own) => {
+            } if *kind == wanted && (wanted != NoiseKind::Thread || !name.ends_with(&own)) => {
                 let is_within = event.at > Nanos::ZERO && event.at <= late;
                 is_within.then_some((name, *start, event.at))
             }

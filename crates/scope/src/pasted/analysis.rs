@@ -5,7 +5,7 @@ use punctual_formats::rtla_analysis::Analysis;
 use punctual_model::Nanos;
 use punctual_model::capture::{Happened, NoiseKind, TraceEvent};
 
-use super::{Kind, Page, Piece, Told, notes};
+use super::{Kind, Page, Piece, Told, name, notes, way};
 use crate::captured::stack;
 
 /// Times up to this belong to the way itself.
@@ -13,13 +13,16 @@ const GRAIN: Nanos = Nanos::from_micros(3);
 /// The scheduler's own way, from the interrupt to the thread.
 const SWITCH: Nanos = Nanos::from_micros(5);
 
+/// The kernel prints moments cut to microseconds: they may be later by up to this.
+const PRINTED: Nanos = Nanos::from_micros(1);
+
 /// Explains rtla's analysis.
 pub fn told(analysis: &Analysis) -> Told {
     let mut told = Told {
         source: "rtla timerlat".into(),
         cpu: analysis.cpu,
         whose: Some("rtla's measuring thread".into()),
-        ..of(analysis)
+        ..of(analysis, None)
     };
     if analysis.cpu.is_none() {
         told.notes
@@ -31,8 +34,9 @@ pub fn told(analysis: &Analysis) -> Told {
     told
 }
 
-/// Returns the parts of an analysis, in the order in which `timerlat` meets them.
-fn of(analysis: &Analysis) -> Told {
+/// Returns the parts of an analysis, in the order in which `timerlat` meets them. `interrupted` is
+/// the thread that its interrupt came to, where no thread is said to have gone on after it.
+fn of(analysis: &Analysis, interrupted: Option<&str>) -> Told {
     let mut pieces = Vec::new();
     let mut at = Nanos::ZERO;
     let mut put = |kind,
@@ -53,6 +57,7 @@ fn of(analysis: &Analysis) -> Told {
         }
     };
     let blocking = analysis.blocking.first().map(|(name, _)| name.as_str());
+    let blocking = blocking.or(interrupted);
     let place = stack::interrupted(&analysis.stack);
     let masked = cause_of_delay(analysis);
     let place_of_delay = place.filter(|_| masked == Kind::InterruptsOff);
@@ -81,7 +86,7 @@ fn of(analysis: &Analysis) -> Told {
     }
     let rest = analysis.latency - at;
     if rest > Nanos::ZERO {
-        pieces.push(Piece::new(Kind::Path, at, rest));
+        pieces.push(Piece::new(way(rest), at, rest));
     }
     Told {
         whole: Some(analysis.latency.max(at)),
@@ -132,7 +137,6 @@ fn cause_of_blocking(analysis: &Analysis, name: &str, time: Nanos) -> Kind {
 }
 
 /// A sample of `timerlat`: `#58634 context thread timer_latency 30328 ns`.
-#[derive(Clone, Copy)]
 struct Sample<'a> {
     event: &'a TraceEvent,
     cpu: u32,
@@ -172,29 +176,41 @@ impl<'a> Sample<'a> {
 }
 
 impl Page<'_> {
-    /// Explains the worst thread of `timerlat`, or the one at which the trace was stopped.
+    /// Explains the worst sample of `timerlat`, or the one at which the trace was stopped.
     pub(super) fn of_timerlat(&self) -> Option<Told> {
         let events = || self.trace.events.iter().zip(&self.trace.cpus);
         let samples: Vec<Sample<'_>> = events()
             .filter_map(|(event, cpu)| Sample::read(event, *cpu))
             .collect();
-        let threads = || samples.iter().filter(|sample| !sample.is_irq);
-        let stopped = events().find_map(|(event, _)| stopped_on(event));
-        let last = stopped.and_then(|cpu| threads().rfind(|sample| sample.cpu == cpu));
-        let worst = last.or_else(|| threads().max_by_key(|sample| sample.late));
-        let worst = worst.or_else(|| samples.iter().max_by_key(|sample| sample.late))?;
-        let analysis = self.analysis(worst, &samples);
+        let stopped = events().find_map(|(event, _)| Some((event, stopped_on(event)?)));
+        let last = stopped.and_then(|(event, (cpu, _))| {
+            let is_before = |one: &&Sample<'_>| one.cpu == cpu && one.event.at <= event.at;
+            samples.iter().rfind(is_before)
+        });
+        // A thread is no earlier than its interrupt, and is noted after it.
+        let worst = last.or_else(|| samples.iter().max_by_key(|sample| sample.late))?;
+        let is_its = |one: &&Sample<'_>| (one.cpu, one.number) == (worst.cpu, worst.number);
+        let irq = samples.iter().find(|one| one.is_irq && is_its(one));
+        let analysis = self.analysis(worst, irq);
+        // The task of an interrupt's sample is the one that it came to.
+        let is_thread = |one: &&Sample<'_>| one.cpu == worst.cpu && !one.is_irq;
+        let thread = Some(worst).filter(is_thread);
+        let thread = thread.or_else(|| samples.iter().rfind(is_thread));
+        let interrupted = irq.map(|irq| name(&irq.event.task));
+        let unnamed = || format!("timerlat/{}", worst.cpu);
         let mut told = Told {
-            whose: Some(format!(
-                "{}-{}",
-                worst.event.task.comm, worst.event.task.pid
-            )),
+            whose: Some(thread.map_or_else(unnamed, |one| name(&one.event.task))),
             cpu: Some(worst.cpu),
             source: "timerlat".into(),
-            ..of(&analysis)
+            ..of(&analysis, interrupted.as_deref())
         };
+        if worst.is_irq {
+            told.notes.push(
+                "told is how late its interrupt was: how late its thread was is not in it".into(),
+            );
+        }
         let is_noise = |event: &&TraceEvent| matches!(event.what, Happened::Noise { .. });
-        if !self.of_cpu(worst.cpu).iter().any(is_noise) {
+        if !worst.is_irq && !self.of_cpu(worst.cpu).iter().any(is_noise) {
             told.notes.push(notes::NO_NOISE.into());
             let irq = analysis.irq_delay;
             // What stood between the interrupt and the thread is not in it.
@@ -205,16 +221,28 @@ impl Page<'_> {
                 );
             }
         }
+        let is_by_thread = stopped.is_some_and(|(_, (_, is_by_thread))| is_by_thread);
+        let missing = match irq {
+            None => Some("the sample of its interrupt"),
+            Some(_) if worst.is_irq && is_by_thread => Some("the sample of its thread"),
+            Some(_) => None,
+        };
+        if let Some(missing) = missing {
+            let ways = told.pieces.iter_mut();
+            for piece in ways.filter(|piece| piece.kind == Kind::Path) {
+                piece.kind = Kind::Unknown;
+            }
+            told.undecided = Some(format!("{missing} is not in it"));
+        }
         Some(told)
     }
 
-    fn analysis(&self, worst: &Sample<'_>, samples: &[Sample<'_>]) -> Analysis {
-        let is_its = |sample: &&Sample<'_>| {
-            sample.is_irq && (sample.cpu, sample.number) == (worst.cpu, worst.number)
-        };
-        let irq = samples.iter().find(is_its).copied();
+    /// Sums up what ran between the moment when a sample was due and the sample. The parts are not
+    /// longer than the sample.
+    fn analysis(&self, worst: &Sample<'_>, irq: Option<&Sample<'_>>) -> Analysis {
         let due = worst.event.at - worst.late;
-        let at_irq = irq.map_or(worst.event.at, |irq| irq.event.at);
+        // Without its interrupt's sample, all of its time may be told.
+        let at_irq = irq.map_or(due, |irq| irq.event.at);
         let mut analysis = Analysis {
             cpu: Some(worst.cpu),
             irq_delay: irq.map_or(Nanos::ZERO, |irq| irq.late),
@@ -224,6 +252,8 @@ impl Page<'_> {
             ..Analysis::default()
         };
         let mut is_timer_seen = false;
+        // Time after the interrupt that those took that interrupt soft interrupts, and threads.
+        let (mut by_irqs, mut by_softirqs) = (Nanos::ZERO, Nanos::ZERO);
         for event in self.of_cpu(worst.cpu) {
             let Happened::Noise {
                 kind,
@@ -234,38 +264,92 @@ impl Page<'_> {
             else {
                 continue;
             };
-            let end = *start + *ran;
-            // The kernel prints whole microseconds.
-            if end + Nanos(1_000) < due || *start > worst.event.at {
+            // It ran without its interruptions, so that it ended when it was noted.
+            let end = event.at.min(worst.event.at);
+            if end + PRINTED < due || *start > worst.event.at {
                 continue;
             }
-            let (name, ran) = (name.clone(), (*ran).min(worst.event.at - due));
+            let since = |moment: Nanos, taken: Nanos| {
+                let room = end - (*start).max(moment) - taken;
+                if *ran <= room + PRINTED {
+                    *ran
+                } else {
+                    room.max(Nanos::ZERO)
+                }
+            };
+            let is_timer = name.contains("timer");
+            let is_with = *kind == NoiseKind::Irq && !is_timer && event.at == at_irq;
+            let is_before = event.at < at_irq || is_with;
+            // Of what began before, the rest counts, without what interrupted that.
+            let taken = match kind {
+                _ if *start >= at_irq => Nanos::ZERO,
+                NoiseKind::Irq | NoiseKind::Nmi => Nanos::ZERO,
+                NoiseKind::Softirq => by_irqs,
+                NoiseKind::Thread => by_irqs + by_softirqs,
+            };
+            let own = since(at_irq, taken);
             match kind {
-                NoiseKind::Irq if event.at <= at_irq && !name.contains("timer") => {
-                    analysis.previous_irq += ran;
+                _ if is_before => {}
+                NoiseKind::Irq | NoiseKind::Nmi => by_irqs += own,
+                NoiseKind::Softirq => by_softirqs += own,
+                NoiseKind::Thread => {}
+            }
+            let after = || (name.clone(), own);
+            match kind {
+                NoiseKind::Irq if is_before => {
+                    analysis.previous_irq += since(due, Nanos::ZERO);
                 }
-                NoiseKind::Irq if name.contains("timer") && !is_timer_seen => {
+                NoiseKind::Irq if is_timer && !is_timer_seen => {
                     is_timer_seen = true;
-                    analysis.irq_duration = ran;
+                    analysis.irq_duration = since(due, Nanos::ZERO);
                 }
-                NoiseKind::Irq => analysis.irqs.push((name, ran)),
-                NoiseKind::Nmi => analysis.nmis += ran,
-                NoiseKind::Softirq => analysis.softirqs.push((name, ran)),
-                NoiseKind::Thread if event.at < at_irq => {}
+                NoiseKind::Irq => analysis.irqs.push(after()),
+                NoiseKind::Nmi if is_before => {
+                    let time = since(due, Nanos::ZERO).min(analysis.irq_delay);
+                    analysis.irq_delay = analysis.irq_delay - time;
+                    analysis.nmis += time;
+                }
+                NoiseKind::Nmi => analysis.nmis += own,
+                // These do not keep an interrupt from coming.
+                NoiseKind::Softirq | NoiseKind::Thread if is_before => {}
+                NoiseKind::Softirq => analysis.softirqs.push(after()),
                 NoiseKind::Thread if analysis.blocking.is_empty() => {
-                    let left = worst.late - analysis.irq_delay - analysis.irq_duration;
-                    let ran = ran.min(left.max(Nanos::ZERO));
-                    analysis.blocking.push((name, ran));
+                    analysis.blocking.push(after());
                 }
-                NoiseKind::Thread => analysis.threads.push((name, ran)),
+                NoiseKind::Thread => analysis.threads.push(after()),
             }
         }
+        fit(&mut analysis);
         analysis
     }
 }
 
-/// Reads `timerlat_main: stop tracing hit on cpu 6`.
-fn stopped_on(event: &TraceEvent) -> Option<u32> {
+/// Shortens the parts of a sample so that they are not longer than it together. The thread that
+/// went on after the interrupt has what the others leave.
+fn fit(analysis: &mut Analysis) {
+    let Analysis {
+        irq_delay,
+        irq_duration,
+        nmis,
+        irqs,
+        softirqs,
+        threads,
+        blocking,
+        latency,
+        ..
+    } = analysis;
+    let mut left = *latency;
+    let listed = [irqs, softirqs, threads, blocking].into_iter().flatten();
+    let times = [irq_delay, irq_duration, nmis].into_iter();
+    for time in times.chain(listed.map(|(_, time)| time)) {
+        *time = (*time).min(left);
+        left = left - *time;
+    }
+}
+
+/// Reads `timerlat_main: stop tracing hit on cpu 6`: the CPU, and true if its thread was too late,
+/// not its interrupt (`timerlat_irq`).
+fn stopped_on(event: &TraceEvent) -> Option<(u32, bool)> {
     let (Happened::Other { name, detail }
     | Happened::Function {
         name,
@@ -274,8 +358,10 @@ fn stopped_on(event: &TraceEvent) -> Option<u32> {
     else {
         return None;
     };
-    let (_, cpu) = [detail, name]
+    let texts = [detail, name];
+    let is_by_thread = texts.iter().any(|text| text.starts_with("timerlat_main"));
+    let (_, cpu) = texts
         .into_iter()
         .find_map(|text| text.split_once("hit on cpu "))?;
-    cpu.trim().parse().ok()
+    Some((cpu.trim().parse().ok()?, is_by_thread))
 }

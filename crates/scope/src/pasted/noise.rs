@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The findings of `osnoise` and `hwlat`: time that was taken from a thread that never sleeps.
 
+use punctual_formats::ftrace;
 use punctual_model::Nanos;
 use punctual_model::capture::{Happened, NoiseKind, TraceEvent};
 
-use super::{Kind, Page, Piece, Told};
+use super::{Kind, Page, Piece, Told, way};
 
 impl Page<'_> {
     /// Explains `hwlat`: `#3 inner/outer(us): 16/12 ts:… nmi-total:4 nmi-count:1`.
@@ -64,15 +65,23 @@ impl Page<'_> {
 
     /// Explains one noise of the measuring thread, by the events within it.
     fn of_gap(&self, event: &TraceEvent, cpu: u32, gap: Gap) -> Told {
-        let from = event.at - gap.length;
+        let (from, slack) = match (gap.start, self.ahead_of_noises()) {
+            (Some(start), Some(ahead)) => (start + ahead, Nanos::ZERO),
+            // It is noted a little after its end.
+            _ => (event.at - gap.length, Nanos::from_micros(2)),
+        };
         let mut pieces: Vec<Piece> = Vec::new();
         let own = format!(":{}", event.task.pid);
         for other in self.of_cpu(cpu) {
-            let Happened::Noise { start, name, .. } = &other.what else {
+            let Happened::Noise {
+                kind, start, name, ..
+            } = &other.what
+            else {
                 continue;
             };
-            let is_within = *start + Nanos::from_micros(2) >= from && other.at <= event.at;
-            if is_within && !name.ends_with(&own) {
+            let is_within = *start + slack >= from && other.at <= event.at;
+            let is_own = *kind == NoiseKind::Thread && name.ends_with(&own);
+            if is_within && !is_own {
                 pieces.extend(piece(other, from));
             }
         }
@@ -82,12 +91,12 @@ impl Page<'_> {
             .fold(Nanos::ZERO, |sum, piece| sum + piece.length);
         let rest = gap.length - known;
         if rest > Nanos::ZERO {
-            // The tracer would have noted whatever the kernel did.
-            let is_all_noted = gap.interferences == 0;
-            let kind = match () {
-                () if is_all_noted => Kind::Hardware,
-                () if pieces.is_empty() => Kind::Unknown,
-                () => Kind::Path,
+            let kind = match gap.interferences {
+                // The tracer would have noted whatever the kernel did.
+                0 => Kind::Hardware,
+                // The text lacks some of it.
+                count if (pieces.len() as u64) < count => Kind::Unknown,
+                _ => way(rest),
             };
             pieces.push(Piece::new(kind, known, rest));
         }
@@ -98,6 +107,25 @@ impl Page<'_> {
             pieces,
             ..self.base()
         }
+    }
+
+    /// Returns by how much the trace's clock is ahead of the one by which `osnoise` says when
+    /// something began, as it was added to the starts of its noises; `None` if no interrupt tells.
+    fn ahead_of_noises(&self) -> Option<Nanos> {
+        let of_line = |line: &str| {
+            let event = ftrace::read(line).events.into_iter().next()?;
+            match event.what {
+                // By itself an interrupt begins so that it ends when it is noted.
+                Happened::Noise {
+                    kind: NoiseKind::Irq,
+                    start,
+                    ..
+                } => Some(start - start_in(line)?),
+                _ => None,
+            }
+        };
+        let lines = self.text.lines().filter(|line| line.contains("irq_noise"));
+        lines.filter_map(of_line).min()
     }
 
     /// Explains the table of `osnoise`: runtime, noise, share, longest, then the count of each
@@ -181,6 +209,8 @@ fn piece(event: &TraceEvent, begin: Nanos) -> Option<Piece> {
 
 #[derive(Clone, Copy)]
 struct Gap {
+    /// Its start, by the clock of the noises' own text.
+    start: Option<Nanos>,
     length: Nanos,
     interferences: u64,
 }
@@ -200,9 +230,19 @@ fn threshold(event: &TraceEvent) -> Option<Gap> {
     let duration: i64 = words.nth(1)?.parse().ok()?;
     let unit = if words.next()? == "us" { 1_000 } else { 1 };
     Some(Gap {
+        start: start_in(detail),
         length: Nanos(duration.checked_mul(unit)?),
         interferences: words.nth(1)?.parse().ok()?,
     })
+}
+
+/// Reads the moment behind `start` in an event of `osnoise`, in seconds with nine decimals.
+fn start_in(text: &str) -> Option<Nanos> {
+    let (_, rest) = text.rsplit_once("start ")?;
+    let (seconds, decimals) = rest.split(' ').next()?.split_once('.')?;
+    let (seconds, part): (i64, i64) = (seconds.parse().ok()?, decimals.parse().ok()?);
+    let nanos = seconds.checked_mul(1_000_000_000)?.checked_add(part)?;
+    (decimals.len() == 9).then_some(Nanos(nanos))
 }
 
 /// Reads a gap of `hwlat`, and the time that NMIs took in it.

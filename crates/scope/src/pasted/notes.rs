@@ -16,12 +16,18 @@ pub const NO_NOISE: &str = "it has no events of osnoise: what ran between the in
 pub fn of(page: &Page<'_>, told: &Told) -> Vec<String> {
     let mut notes = Vec::new();
     let trace = page.trace;
-    if trace.lost > 0 {
-        notes.push(format!(
-            "{} events were lost: what is between two events may be among them",
-            trace.lost
-        ));
-    }
+    let losses = losses_without_number(page.text);
+    let known = match trace.lost {
+        1 => "1 event was lost".to_owned(),
+        lost => format!("{lost} events were lost"),
+    };
+    let lost = match (trace.lost, losses) {
+        (0, 0) => None,
+        (_, 0) => Some(known),
+        (0, _) => Some("an unknown number of events were lost".to_owned()),
+        _ => Some(known + ", and an unknown number more"),
+    };
+    notes.extend(lost.map(|lost| lost + ": what is between two events may be among them"));
     notes.extend(cut(page));
     notes.extend(clock(page));
     let cpus: BTreeSet<u32> = trace.cpus.iter().copied().collect();
@@ -48,10 +54,24 @@ pub fn of(page: &Page<'_>, told: &Told) -> Vec<String> {
                 .into(),
         );
     }
-    if trace.unread > 0 {
-        notes.push(format!("{} lines are of no known form", trace.unread));
+    let unread = trace.unread.saturating_sub(losses);
+    match unread {
+        0 => {}
+        1 => notes.push("1 line is of no known form".into()),
+        _ => notes.push(format!("{unread} lines are of no known form")),
     }
     notes
+}
+
+/// Returns the number of lines that say that events were lost, but not how many:
+/// `CPU:0 [LOST EVENTS]`, or `CPU:0 [EVENTS DROPPED]` of trace-cmd. They count as unread.
+pub fn losses_without_number(text: &str) -> u64 {
+    let is_one = |line: &&str| {
+        let head = line.trim().strip_prefix("CPU:");
+        let said = head.and_then(|head| head.split_once(" ["));
+        matches!(said, Some((_, "LOST EVENTS]" | "EVENTS DROPPED]")))
+    };
+    text.lines().filter(is_one).count() as u64
 }
 
 /// Notes that the text holds fewer events than its head says.
@@ -108,4 +128,62 @@ pub fn commands(whole: Nanos) -> Vec<String> {
         format!("trace-cmd record -e sched -e irq -e timer cyclictest -m -p 95 -b {limit}"),
         format!("punctual run demo --bench host --stop-above {limit}us"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_formats::ftrace;
+
+    use super::super::explain;
+
+    #[test]
+    fn a_loss_without_a_number_is_not_none() {
+        let lines = "# tracer: nop\n\
+            <idle>-0 [003] dNh2. 501.100000: sched_waking: comm=rt pid=8 prio=19 target_cpu=003\n\
+            LOST\
+            <idle>-0 [003] d..2. 501.100450: sched_switch: prev_comm=swapper/3 prev_pid=0 \
+            prev_prio=120 prev_state=R ==> next_comm=rt next_pid=8 next_prio=19\n";
+        let notes = |lost: &str| explain(&lines.replace("LOST", lost))[0].notes.clone();
+        let unknown = "CPU:3 [LOST EVENTS]\n";
+        let dropped = "CPU:3 [EVENTS DROPPED]\n";
+        let known = "CPU:3 [LOST 12 EVENTS]\n";
+        for (lost, told) in [
+            (
+                unknown.to_owned(),
+                "an unknown number of events were lost: ",
+            ),
+            (
+                dropped.to_owned(),
+                "an unknown number of events were lost: ",
+            ),
+            (known.to_owned(), "12 events were lost: "),
+            (known.replace("12", "1"), "1 event was lost: "),
+            (
+                known.replace("12", "1") + dropped,
+                "1 event was lost, and an unknown number more: ",
+            ),
+            (
+                known.to_owned() + unknown,
+                "12 events were lost, and an unknown number more: ",
+            ),
+        ] {
+            let notes = notes(&lost);
+            assert!(notes.iter().any(|note| note.starts_with(told)), "{notes:?}");
+            assert!(
+                !notes.iter().any(|note| note.contains("no known form")),
+                "{notes:?}"
+            );
+        }
+        assert!(!notes("").iter().any(|note| note.contains("lost")));
+        let notes = notes("nonsense\n");
+        assert!(notes.contains(&"1 line is of no known form".to_owned()));
+    }
+
+    #[test]
+    fn a_loss_with_a_number_is_none_without() {
+        let lost = "CPU:3 [LOST EVENTS]\nCPU:3 [EVENTS DROPPED]\nCPU:3 [LOST 12 EVENTS]\n";
+        let trace = ftrace::read(lost);
+        assert_eq!((trace.lost, trace.unread), (12, 2));
+        assert_eq!(super::losses_without_number(lost), 2);
+    }
 }

@@ -471,3 +471,313 @@ fn a_text_that_was_cut_blames_nobody_for_more_than_it_holds() {
         }
     }
 }
+
+/// Returns a text with other words.
+fn changed(text: &str, words: &[(&str, &str)]) -> String {
+    words.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    })
+}
+
+/// Returns the lengths of the parts, in µs.
+fn lengths(told: &Told) -> Vec<i64> {
+    told.pieces
+        .iter()
+        .map(|piece| piece.length.0 / 1_000)
+        .collect()
+}
+
+/// A thread whose number is that of the interrupt.
+const OSNOISE: &str = "\
+# tracer: osnoise
+ osnoise/3-236 [003] d.h.. 10.000105: irq_noise: timer:236 start 10.000100000 duration 5000 ns
+ osnoise/3-236 [003] ..... 10.000106: sample_threshold: start 10.0001 duration 6000 ns interferences 1
+";
+
+#[test]
+fn an_interrupt_with_the_number_of_the_thread_is_not_the_thread() {
+    let told = one(OSNOISE);
+    assert_eq!(blamed(&told), (Kind::Interrupt, "timer:236".into()));
+}
+
+/// The line of a gap is noted some time after its end.
+#[test]
+fn a_gap_of_osnoise_begins_where_it_says() {
+    let told = one("\
+# tracer: osnoise
+ osnoise/3-236 [003] d.h.. 10.000021: irq_noise: timer:236 start 10.000000400 duration 20000 ns
+ osnoise/3-236 [003] ..s.. 10.000051: softirq_noise: RX:3 start 10.000021000 duration 29000 ns
+ osnoise/3-236 [003] ..... 10.000064: sample_threshold: start 10.000000100 duration 60000 ns \
+interferences 2
+");
+    assert_eq!(lengths(&told), [20, 29, 11], "{told:#?}");
+    assert_eq!(blamed(&told), (Kind::SoftInterrupt, "RX:3".into()));
+    assert_eq!(told.pieces[2].kind, Kind::Path);
+}
+
+/// Whatever a text does not show is unknown: it is not the way itself.
+#[test]
+fn long_times_of_which_a_text_shows_nothing_are_undecided() {
+    let osnoise = |end: &str, length: &str, count: &str| {
+        let words = [
+            ("10.000106", end),
+            ("duration 6000", length),
+            ("ces 1", count),
+        ];
+        one(&changed(OSNOISE, &words))
+    };
+    // Two of three are missing; all are there, and too little of the time.
+    for told in [
+        osnoise("10.000160", "duration 60000", "ces 3"),
+        osnoise("10.000900", "duration 800000", "ces 1"),
+    ] {
+        assert_eq!(told.pieces.last().unwrap().kind, Kind::Unknown);
+        assert_eq!((told.culprit, told.undecided.is_some()), (None, true));
+        assert_eq!(told.decide.len(), 3);
+    }
+    let told = osnoise("10.000160", "duration 60000", "ces 1");
+    assert_eq!(blamed(&told).0, Kind::Path);
+    // A program of which something is seen every 40 µs is on its way; for 120 µs, nothing is seen.
+    let mine = |at: u32| format!("   rt-70  [000] ..... 10.000{at:03}: mine: x\n");
+    let late =
+        "   rt-70  [000] ..... 10.000200: tracing_mark_write: hit latency threshold (200 > 9)";
+    let told = |moments: &[u32]| {
+        let lines: String = moments.iter().map(|at| mine(*at)).collect();
+        one(&["# tracer: nop\n", &lines, late].concat())
+    };
+    let way = told(&[0, 40, 80, 120, 160]);
+    assert_eq!(blamed(&way).0, Kind::Path, "{way:#?}");
+    let hidden = told(&[0, 40, 160]);
+    assert_eq!(lengths(&hidden), [40, 120, 40], "{hidden:#?}");
+    assert_eq!((hidden.culprit, hidden.undecided.is_some()), (None, true));
+    // rtla's analysis without the block of its thread.
+    let block = "                         objtool:49256                       3.79 us\n";
+    let words = [(" 41.96 us (100%)", "341.96 us (100%)"), (block, "")];
+    let told = one(&changed(file!("rtla-new"), &words));
+    assert_eq!(told.whole, Some(Nanos(341_960)), "{told:#?}");
+    assert_eq!((told.culprit, told.undecided.is_some()), (None, true));
+}
+
+/// A thread had run for long, and was interrupted by the timer and then by a soft interrupt.
+const TIMERLAT: &str = "\
+# tracer: timerlat
+        load-50   [001] d.h1. 10.000001: #10 context    irq timer_latency 1000 ns
+        load-50   [001] d.h1. 10.000006: irq_noise: timer:236 start 10.000001000 duration 5000 ns
+        load-50   [001] ..s1. 10.000066: softirq_noise: RX:3 start 10.000006000 duration 60000 ns
+        load-50   [001] d..2. 10.000099: thread_noise: load:50 start 9.995000000 duration 4900000 ns
+  timerlat/1-900  [001] ..... 10.000100: #10 context thread timer_latency 100000 ns
+";
+
+#[test]
+fn the_parts_of_a_sample_of_timerlat_are_as_long_as_the_sample() {
+    let net = ("9.995000000 duration 4900000", "9.999990000 duration 44000");
+    let short = [("10.000066", "10.000046"), ("60000", "40000")];
+    let soft = (Kind::SoftInterrupt, "RX:3");
+    let thread = (Kind::Thread, "load:50");
+    for (words, parts, (kind, name)) in [
+        (vec![], [1, 5, 60, 33, 1], soft),
+        (vec![net], [1, 5, 60, 33, 1], soft),
+        (short.to_vec(), [1, 5, 40, 53, 1], thread),
+        // Another interrupt.
+        (
+            vec![("softirq_noise", "irq_noise")],
+            [1, 5, 60, 33, 1],
+            (Kind::Interrupt, "RX:3"),
+        ),
+    ] {
+        let told = one(&changed(TIMERLAT, &words));
+        assert_eq!(told.whole, Some(Nanos::from_micros(100)));
+        assert_eq!(lengths(&told), parts, "{words:?}: {told:#?}");
+        assert_eq!(blamed(&told), (kind, name.to_owned()), "{words:?}");
+    }
+}
+
+#[test]
+fn what_ended_before_the_interrupt_of_timerlat_is_a_part_of_its_delay() {
+    let words = [
+        ("10.000001: #10", "10.000070: #10"),
+        ("timer_latency 1000 ns", "timer_latency 70000 ns"),
+        ("10.000006: irq", "10.000075: irq"),
+        ("start 10.000001", "start 10.000070"),
+    ];
+    let late = changed(TIMERLAT, &words);
+    assert_eq!(lengths(&one(&late)), [70, 5, 24, 1]);
+    let told = one(&changed(&late, &[("softirq_noise: RX:3", "nmi_noise:")]));
+    assert_eq!(lengths(&told), [10, 5, 60, 24, 1]);
+    assert_eq!(blamed(&told), (Kind::Hardware, "NMI".into()));
+}
+
+#[test]
+fn a_sample_of_timerlat_without_its_interrupt_is_undecided() {
+    let from = TIMERLAT.find('\n').unwrap() + 1;
+    let to = TIMERLAT.find("1000 ns\n").unwrap() + 8;
+    let told = one(&TIMERLAT.replace(&TIMERLAT[from..to], ""));
+    let why = told.undecided.clone().unwrap();
+    assert_eq!(why, "the sample of its interrupt is not in it");
+    assert!(told.pieces.iter().all(|piece| piece.kind != Kind::Path));
+    // What ran is told all the same.
+    assert_eq!(lengths(&told), [5, 60, 34, 1], "{told:#?}");
+    assert_eq!(told.pieces[1].what.as_deref(), Some("RX:3"));
+}
+
+/// What began before the timer's interrupt goes on behind it, and is interrupted there.
+#[test]
+fn what_interrupts_a_part_of_timerlat_is_no_time_of_that_part() {
+    let words = [
+        ("10.000006: irq_noise", "10.000041: irq_noise"),
+        ("duration 5000 ns", "duration 40000 ns"),
+        ("10.000066: softirq", "10.000061: softirq"),
+        ("10.000006000 duration 60000", "9.999700000 duration 320000"),
+    ];
+    let told = one(&changed(TIMERLAT, &words));
+    assert_eq!(lengths(&told), [1, 40, 20, 38, 1], "{told:#?}");
+    assert_eq!(blamed(&told), (Kind::Interrupt, "the timer's".into()));
+}
+
+#[test]
+fn the_thread_that_a_late_interrupt_of_timerlat_came_to_is_named() {
+    let told = one("\
+# tracer: timerlat
+   load-50   [001] d.h1. 10.001300: #11 context    irq timer_latency 300000 ns
+   load-50   [001] d.h1. 10.001301: <stack trace>
+ => timerlat_irq
+ => asm_sysvec_apic_timer_interrupt
+ => stress_function
+ => its_caller
+   load-50   [001] d.h1. 10.001302: timerlat_irq: stop tracing hit on cpu 1
+");
+    let expected = (Kind::InterruptsOff, "stress_function".to_owned());
+    assert_eq!(blamed(&told), expected, "{told:#?}");
+    let thread = told.pieces[0].thread.as_deref();
+    assert_eq!(thread, Some("load-50"));
+    // Behind the interrupt nothing is told.
+    assert!(!told.notes.contains(&notes::NO_NOISE.to_owned()));
+}
+
+/// Where the interrupt itself was too late, its thread has no sample of that period.
+#[test]
+fn a_trace_that_an_interrupt_of_timerlat_stopped_tells_that_interrupt() {
+    let irq =
+        "        load-50   [001] d.h1. 10.001300: #11 context    irq timer_latency 300000 ns\n";
+    let stop = "        load-50   [001] d.h1. 10.001301: timerlat_irq: stop tracing hit on cpu 1\n";
+    for text in [
+        [TIMERLAT, irq, stop].concat(),
+        // Without that line it is the latest.
+        [TIMERLAT, irq].concat(),
+    ] {
+        let told = one(&text);
+        assert_eq!(told.whole, Some(Nanos::from_micros(300)), "{told:#?}");
+        assert_eq!(told.whose.as_deref(), Some("timerlat/1-900"));
+        assert!(told.undecided.unwrap().contains("no stack"));
+    }
+    // The thread stopped it, and its sample was cut away.
+    let stop = stop.replace("timerlat_irq", "timerlat_main");
+    let why = one(&[TIMERLAT, irq, &stop].concat()).undecided.unwrap();
+    assert_eq!(why, "the sample of its thread is not in it");
+    // Of a later one than the line nothing is told.
+    let stop = stop.replace("10.001301", "10.000101");
+    let told = one(&[TIMERLAT, &stop, irq].concat());
+    assert_eq!(told.whole, Some(Nanos::from_micros(100)));
+}
+
+#[test]
+fn a_thread_that_runs_when_it_is_woken_does_not_wait() {
+    const WOKEN: &str = "\
+# tracer: nop
+   load-50  [000] d..2. 10.000000: sched_waking: comm=rt pid=70 prio=19 target_cpu=001
+     rt-70  [001] d..2. 10.000010: sched_switch: prev_comm=rt prev_pid=70 prev_prio=19 \
+prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+ <idle>-0   [001] d.h1. 10.900000: sched_waking: comm=rt pid=70 prio=19 target_cpu=001
+ <idle>-0   [001] d..2. 10.900005: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 \
+prev_state=R ==> next_comm=rt next_pid=70 next_prio=19
+";
+    for state in ["S", "D", "R", "R+"] {
+        let state = format!("prev_pid=70 prev_prio=19 prev_state={state} ");
+        let from = "prev_pid=70 prev_prio=19 prev_state=S ";
+        let told = one(&changed(WOKEN, &[(from, state.as_str())]));
+        assert_eq!(told.whole, Some(Nanos::from_micros(5)), "{state}");
+    }
+}
+
+/// The wake-up and the switch are noted on two CPUs: the thread has not quite gone to sleep.
+#[test]
+fn a_thread_that_is_woken_while_it_falls_asleep_waits() {
+    const WOKEN: &str = "\
+# tracer: nop
+   irq-5   [000] d..2. 10.000000: sched_waking: comm=rt pid=70 prio=19 target_cpu=001
+    rt-70  [001] d..2. 10.000001: sched_switch: prev_comm=rt prev_pid=70 prev_prio=19 \
+prev_state=S ==> next_comm=load next_pid=50 next_prio=9
+  load-50  [001] d..2. 10.000500: sched_switch: prev_comm=load prev_pid=50 prev_prio=9 \
+prev_state=S ==> next_comm=rt next_pid=70 next_prio=19
+";
+    for state in ["S", "D"] {
+        let to = format!("prev_pid=70 prev_prio=19 prev_state={state}");
+        let told = one(&changed(
+            WOKEN,
+            &[("prev_pid=70 prev_prio=19 prev_state=S", to.as_str())],
+        ));
+        assert_eq!(told.whole, Some(Nanos::from_micros(500)), "{told:#?}");
+        let expected = (Kind::HigherThread, "load-50".to_owned());
+        assert_eq!(blamed(&told), expected);
+    }
+}
+
+const SWITCH: &str = "sched_switch: prev_comm=load prev_pid=50 prev_prio=120 prev_state=R ==> \
+                      next_comm=rt next_pid=70 next_prio=19";
+
+/// The stack of a switch after an interrupt, as x86-64 and arm64 have it.
+#[test]
+fn the_code_that_was_interrupted_is_named_on_each_architecture() {
+    for entry in [
+        " => irqentry_exit\n => asm_sysvec_apic_timer_interrupt\n",
+        " => el1_interrupt\n => el1h_64_irq_handler\n => el1h_64_irq\n",
+    ] {
+        let told = one(&format!(
+            "# tracer: nop
+   load-50  [000] d.h2. 10.000000: sched_waking: comm=rt pid=70 prio=19 target_cpu=000
+   load-50  [000] dN.2. 10.000001: irq_handler_exit: irq=11 ret=handled
+   load-50  [000] .N.2. 10.000003: mine: x
+   load-50  [000] .N.1. 10.000304: mine: y
+   load-50  [000] d..2. 10.000305: {SWITCH}
+   load-50  [000] d..2. 10.000306: <stack trace>
+ => __schedule\n => preempt_schedule_irq\n{entry} => stress_function\n => its_caller\n"
+        ));
+        let expected = (Kind::PreemptionOff, "stress_function".to_owned());
+        assert_eq!(blamed(&told), expected, "{told:#?}");
+    }
+}
+
+/// Who calls the function that preempts after an interrupt depends on the architecture.
+#[test]
+fn an_interrupt_lasts_until_the_switch_at_its_end() {
+    for caller in ["irqentry_exit", "el1_interrupt"] {
+        let told = one(&format!(
+            "# tracer: nop
+   load-50  [000] d.h1. 10.000000: sched_waking: comm=rt pid=70 prio=19 target_cpu=000
+   load-50  [000] d.h1. 10.000001: handler <-its_caller
+   load-50  [000] d..1. 10.000301: preempt_schedule_irq <-{caller}
+   load-50  [000] d..2. 10.000305: {SWITCH}\n"
+        ));
+        let expected = (Kind::Interrupt, "handler".to_owned());
+        assert_eq!(blamed(&told), expected, "{told:#?}");
+    }
+}
+
+/// The stack of rtla's analysis, as arm64 has it.
+#[test]
+fn an_interrupt_that_came_late_on_arm64_names_what_it_came_to() {
+    let x86 = "                -> asm_sysvec_apic_timer_interrupt\n";
+    let below = "                -> _raw_spin_unlock_irqrestore
+                -> cgroup_rstat_flush_locked
+                -> cgroup_rstat_flush_irqsafe
+                -> balance_dirty_pages
+";
+    let kernel = "                -> el1h_64_irq_handler\n                -> el1h_64_irq\n";
+    let user = "                -> el0t_64_irq_handler\n                -> el0t_64_irq\n";
+    let told = one(&changed(file!("rtla-new"), &[(x86, kernel)]));
+    let expected = (Kind::InterruptsOff, "cgroup_rstat_flush_locked".to_owned());
+    assert_eq!(blamed(&told), expected);
+    let told = one(&changed(file!("rtla-new"), &[(x86, user), (below, "")]));
+    assert_eq!(blamed(&told).0, Kind::Hardware);
+}

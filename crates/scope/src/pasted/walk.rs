@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use punctual_model::Nanos;
 use punctual_model::capture::{Happened, Longest, Task, TraceEvent};
 
-use super::{Kind, Piece, name};
+use super::{Kind, Piece, name, way};
 use crate::captured::stack;
 
 /// Times up to this belong to the way itself, as in captures.
@@ -100,7 +100,10 @@ impl Window<'_> {
         state: &State,
         (from, to): (Nanos, Nanos),
     ) -> Piece {
-        let kind = self.kind(last, next, state, to - from);
+        let kind = match self.kind(last, next, state, to - from) {
+            Kind::Path => way(to - from),
+            kind => kind,
+        };
         let mut piece = Piece::new(kind, from - self.from, to - from);
         let idle = if state.task.comm.is_empty() {
             &last.task
@@ -228,12 +231,15 @@ impl Window<'_> {
     fn is_end_of_interrupt(&self, next: &TraceEvent) -> bool {
         let ends = ["preempt_schedule_irq", "irqentry_exit", "raw_irqentry_exit"];
         let is_end = |text: &str| ends.iter().any(|end| text.starts_with(end));
-        let by_caller = matches!(&next.what, Happened::Function { caller, .. } if is_end(caller));
+        let by_name = match &next.what {
+            Happened::Function { name, caller } => is_end(name) || is_end(caller),
+            _ => false,
+        };
         let stack = self
             .switch()
             .map(|event| &event.stack[..])
             .unwrap_or_default();
-        by_caller || stack.iter().take(5).any(|one| is_end(one))
+        by_name || stack.iter().take(5).any(|one| is_end(one))
     }
 
     /// Explains the longest section of a tracer, by what was handled meanwhile.

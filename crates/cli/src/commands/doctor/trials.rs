@@ -22,8 +22,8 @@ use crate::{UsageError, interrupt};
 /// How trials are made.
 #[derive(Debug, Args)]
 pub struct TrialArgs {
-    /// Measure on the virtual bench what boot options buy that were found to be missing,
-    /// where it can tell: the probe timer, without each and with it
+    /// Measure on the virtual bench how much each missing boot option would help, where it
+    /// can tell: run the probe timer with and without it
     #[arg(long)]
     pub measure: bool,
     /// The kernel to try them on [default: debian-6.12, or debian-6.12-rt where this machine
@@ -88,6 +88,10 @@ impl TrialArgs {
                 "punctual: {options} to try in virtual time: some {minutes}, less what was measured before"
             );
         }
+        // What a later group lacks is told before the first is measured.
+        for group in &groups {
+            self.check(group)?;
+        }
         let mut all = Vec::new();
         for group in &groups {
             match self.group(group, count)? {
@@ -138,12 +142,23 @@ impl TrialArgs {
         groups
     }
 
+    /// Checks that everything is there that a group needs.
+    fn check(&self, group: &Group) -> Result<()> {
+        let measure = self.measure_args(group);
+        let suite = measure.suite(&group.what)?;
+        measure.prepare(&group.what, &suite)?;
+        Ok(())
+    }
+
+    fn measure_args(&self, group: &Group) -> MeasureArgs {
+        let (kernels, boots) = (group.kernels.clone(), group.boots.clone());
+        MeasureArgs::of_subjects(kernels, boots, self.quiet, &self.store)
+    }
+
     /// Measures a group; the verdicts are adjusted for `count` trials. `None` if Ctrl-C has ended
     /// it.
     fn group(&self, group: &Group, count: usize) -> Result<Option<Vec<Tried>>> {
-        let kernels = group.kernels.clone();
-        let measure =
-            MeasureArgs::of_subjects(kernels, group.boots.clone(), self.quiet, &self.store);
+        let measure = self.measure_args(group);
         let suite = measure.suite(&group.what)?;
         let rule = rule_of_each(count);
         let usual = || (1..=rule.runs().max(FEWEST) as u64).collect();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A trace from elsewhere, in a file or on standard input.
 
-use std::fs::File;
 use std::io::{Read as _, stdin};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use punctual_scope::pasted::{self, Told};
 
+use super::super::open_named;
 use crate::UsageError;
 
 /// The longest text that is read, in bytes.
@@ -18,13 +18,20 @@ pub fn is_file(name: &str) -> bool {
     name == "-" || name.contains('/') || Path::new(name).is_file()
 }
 
+/// The error for a word that is neither a run nor a file.
+pub fn neither(name: &str) -> UsageError {
+    UsageError(format!(
+        "there is neither a run nor a file \"{name}\" (`punctual runs` lists all runs)"
+    ))
+}
+
 /// Explains the traces in a file.
 pub fn explain(name: &str) -> Result<Vec<Told>> {
     let mut bytes = Vec::new();
     if name == "-" {
         stdin().take(TEXT_MOST + 1).read_to_end(&mut bytes)?;
     } else {
-        let file = File::open(name).map_err(|error| UsageError(format!("{name}: {error}")))?;
+        let file = open_named(Path::new(name))?;
         let read = file.take(TEXT_MOST + 1).read_to_end(&mut bytes);
         read.with_context(|| name.to_owned())?;
     }

@@ -19,6 +19,31 @@ fn quiet(seed: u64, seconds: i64) -> Run {
     run
 }
 
+#[test]
+fn a_limit_that_the_runs_do_not_answer_hides_no_other_verdict() {
+    let all = runs("rt", 5);
+    let broken = limits("what = \"worst\"\nat_most = \"1 us\"");
+    for (rest, expected) in [
+        ("variant = \"cpu7\"\n", "expected the variant cpu7, found "),
+        ("subject = \"full\"\n", "expected a subject full, found rt"),
+        (
+            "load = \"idle\"\n",
+            "expected a measurement by timer under idle, found ",
+        ),
+    ] {
+        let both = [limits(&format!("{rest}{WORST}")), broken.clone()].concat();
+        assert!(judge(&both, &all, &Baselines::new()).is_err(), "{rest}");
+        let judgement = judge_each(&both, &all, &Baselines::new());
+        let [open, unfit] = &judgement.answers[..] else {
+            panic!("{judgement:?}")
+        };
+        assert_eq!(open.fitness, Fitness::Undecided);
+        assert!(open.reason().starts_with(expected), "{}", open.reason());
+        assert_eq!(unfit.fitness, Fitness::Unfit);
+        assert_eq!(judgement.fitness(), Fitness::Unfit);
+    }
+}
+
 /// The answer of a limit on `noise` for such runs.
 fn of_noise(rest: &str, all: &[Run]) -> Answer {
     let text = format!("[[limit]]\nprobe = \"noise\"\n{rest}\n");

@@ -41,21 +41,25 @@ impl Step {
         let numbered = self.places.iter().enumerate();
         let places = numbered.filter(|(number, one)| *number < most || one.reached_ns.is_some());
         let places: Vec<&Shown> = places.map(|(_, place)| place).collect();
-        // Later than that is all of the time.
-        let later = self.later_than.iter().filter(|one| one.share < 1.0);
-        let later: Vec<Vec<String>> = later.map(Later::row).collect();
         let mut blocks = vec![
             Block::Head(self.recording.clone()),
             Block::Para(self.answer()),
-            Block::Table {
-                head: vec![
-                    "late at most, ns".into(),
-                    "in this share of the time".into(),
-                ],
-                rows: self.quantiles.iter().map(quantile).collect(),
-                numbers: 2,
-            },
         ];
+        if self.time_ns <= Nanos::ZERO {
+            blocks.extend(self.notes().into_iter().map(Block::Para));
+            return blocks;
+        }
+        // Later than that is all of the time.
+        let later = self.later_than.iter().filter(|one| one.share < 1.0);
+        let later: Vec<Vec<String>> = later.map(Later::row).collect();
+        blocks.push(Block::Table {
+            head: vec![
+                "late at most, ns".into(),
+                "in this share of the time".into(),
+            ],
+            rows: self.quantiles.iter().map(quantile).collect(),
+            numbers: 2,
+        });
         blocks.extend((!later.is_empty()).then(|| Block::Table {
             head: vec!["later than, ns".into(), "so much of each second, ns".into()],
             rows: later,
@@ -81,6 +85,12 @@ impl Step {
             let reached = exact(reached);
             format!(" The latest aimed sample is {reached} ns late: that is proved.")
         });
+        if self.time_ns <= Nanos::ZERO {
+            return format!(
+                "Load {load}: there was no moment to look at, so it is not known how late an \
+                 arrival would be.{sampled}"
+            );
+        }
         format!("Load {load}: the latest of all arrivals is {worst} ns late.{sampled}{reached}")
     }
 
@@ -110,6 +120,13 @@ impl Step {
                 "{} periods are left out: their instructions and their time do not agree, or \
                  something that was off in them was missed.",
                 thousands(self.periods_left_out)
+            ));
+        }
+        if self.unlearnt_ns > Nanos::ZERO {
+            notes.push(format!(
+                "No sample shows the path after {} ns of that time: arrivals there are later than \
+                 these figures, which are lower bounds. More samples may show it.",
+                exact(self.unlearnt_ns)
             ));
         }
         if self.is_forecast {
@@ -354,5 +371,30 @@ The latest of all arrivals takes the longest path that a sample showed; the
 forecast of a place takes the typical one.
 ";
         assert_eq!(known().text(80), text);
+    }
+
+    #[test]
+    fn time_whose_path_no_sample_shows_makes_lower_bounds_of_the_figures() {
+        let mut known = known();
+        known.steps[0].unlearnt_ns = Nanos(12_345);
+        let told = "No sample shows the path after 12,345 ns of that time: arrivals there are \
+                    later than these figures, which are lower bounds.";
+        let text = known.text(1_000);
+        assert!(text.contains(told), "{text}");
+        assert!(known.page().contains(told));
+    }
+
+    #[test]
+    fn without_a_moment_to_look_at_no_arrival_is_on_time() {
+        let mut known = known();
+        let step = &mut known.steps[0];
+        (step.time_ns, step.worst_ns) = (Nanos::ZERO, Nanos::ZERO);
+        (step.periods, step.periods_left_out) = (0, 60);
+        let text = known.text(1_000);
+        for told in ["there was no moment to look at", "60 periods are left out"] {
+            assert!(text.contains(told), "{text}");
+        }
+        assert!(!text.contains("is 0 ns late"), "{text}");
+        assert!(!text.contains("late at most"), "{text}");
     }
 }

@@ -99,6 +99,33 @@ fn where_the_model_does_not_fit_no_bound_is_told() {
     assert!(bound_page(runs, &of(&run)).contains("No bound: "));
 }
 
+#[test]
+fn samples_are_told_where_there_is_no_bound() {
+    let run = run(Preemption::Full);
+    let runs = std::slice::from_ref(&run);
+    let mut bound = of(&run);
+    let sample = |late, second| {
+        Some(Observed {
+            run: "r1".into(),
+            recording: "timer, stress, cpu0".into(),
+            late: Nanos(late),
+            parts: None,
+            second,
+        })
+    };
+    bound.observed = sample(9_000, None);
+    bound.reached = sample(12_000, Some(Nanos(700)));
+    let (text, page) = (bound_text(runs, &bound, 200), bound_page(runs, &bound));
+    for told in [
+        "Worst sample: 9,000 ns (r1, timer, stress, cpu0).",
+        "Latest aimed sample: 12,000 ns (r1, timer, stress, cpu0), with a second timer due 700 ns \
+         after its own.",
+    ] {
+        assert!(text.contains(told), "{text}");
+        assert!(page.contains(told), "{page}");
+    }
+}
+
 /// Anything missed may have been longer than everything seen.
 #[test]
 fn where_something_was_missed_no_bound_is_told() {

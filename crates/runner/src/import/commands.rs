@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Command lines of results: as people type them into a shell, and as `punctual_formats` reads
+//! them.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use punctual_formats::foreign::{self, Foreign};
+use punctual_formats::{cyclictest_command, cyclictest_histogram, rtla_timerlat};
+
+use super::ImportError;
+
+/// A program whose command lines are read.
+struct Program {
+    /// Its name in [`Foreign`].
+    name: &'static str,
+    /// The words before its options.
+    words: &'static str,
+    /// The letters of its options that take no argument.
+    flags: &'static str,
+    /// The letter of its option `--duration`.
+    duration: char,
+    /// Long names of options, which may be shortened as far as they are unique: those that its
+    /// reader does not complete itself, and all that begin like `--duration`.
+    names: &'static [&'static str],
+}
+
+static CYCLICTEST: Program = Program {
+    name: "cyclictest",
+    words: "cyclictest",
+    flags: "BCEIMNPQRSUWfmnqrsuvwx",
+    duration: 'D',
+    names: &[
+        "deepest-idle-state",
+        "default-system",
+        "distance",
+        "duration",
+    ],
+};
+
+static RTLA: Program = Program {
+    name: "rtla timerlat",
+    words: "timerlat hist",
+    flags: "DUknqu",
+    duration: 'd',
+    names: &[
+        "aligned",
+        "auto",
+        "bpf-action",
+        "bucket-size",
+        "cgroup",
+        "cpus",
+        "debug",
+        "deepest-idle-state",
+        "dma-latency",
+        "dump-task",
+        "duration",
+        "entries",
+        "event",
+        "filter",
+        "help",
+        "house-keeping",
+        "irq",
+        "kernel-threads",
+        "nano",
+        "no-aa",
+        "no-header",
+        "no-index",
+        "no-irq",
+        "no-summary",
+        "no-thread",
+        "on-end",
+        "on-threshold",
+        "period",
+        "priority",
+        "quiet",
+        "stack",
+        "stack-format",
+        "thread",
+        "trace",
+        "trace-buffer-size",
+        "trigger",
+        "user-load",
+        "user-threads",
+        "warm-up",
+        "with-zeros",
+    ],
+};
+
+/// The end of rtla's line about samples that its tracer lost.
+const MISSED: &str = "events missed, results might not be accurate";
+
+/// Programs that run another one, which their command lines name.
+const RUNNERS: [&str; 16] = [
+    "chrt", "doas", "env", "exec", "ionice", "nice", "nohup", "numactl", "setsid", "ssh", "stdbuf",
+    "strace", "sudo", "taskset", "time", "timeout",
+];
+
+/// Options that measure nothing, if they are alone.
+const NOTHING: [&str; 3] = ["--help", "-h", "--version"];
+
+/// The start of the reason why a measurement may be incomplete: its command line does not tell.
+pub const UNREAD: &str = "its command line is not understood";
+
+/// The most words among which the first that is not understood is looked for.
+const WORDS: usize = 256;
+
+/// Reads a file. A measurement is cut short, too, if nobody knows how long it was to run.
+///
+/// # Errors
+/// If the file has no known format, is damaged, or contradicts itself.
+pub fn read(content: &[u8]) -> Result<Foreign, ImportError> {
+    let text = foreign::decode(content)?;
+    let json = in_json(&text);
+    let found = above(&text);
+    let plain = match &json {
+        Some((place, _, plain)) => {
+            let mut whole = text.clone();
+            whole.replace_range(place.clone(), plain);
+            Some(whole)
+        }
+        None => (!found.is_empty()).then(|| plain(&text, &found)),
+    };
+    let plain: Cow<'_, [u8]> = plain.map_or(content.into(), |plain| encoded(plain, content).into());
+    if json.as_ref().is_some_and(|(_, own, _)| !is_named(own)) {
+        // The reader knows by their names which programs measure something else.
+        let read = foreign::read_bytes(content);
+        read.map_err(|error| broken_off(&text).unwrap_or(error.into()))?;
+    }
+    let read = foreign::read_bytes(&plain);
+    let mut foreign = read.map_err(|error| broken_off(&text).unwrap_or(error.into()))?;
+    let unread = match &foreign.command {
+        Some(command) => CYCLICTEST.unread(&plain_of_json(command)),
+        None => last(&found, foreign.program).and_then(|last| last.unread.clone()),
+    };
+    let cut = foreign.cut_short.take().or_else(|| missed(&text, &foreign));
+    foreign.cut_short = cut.or_else(|| {
+        unread.map(|word| format!("{UNREAD} at \"{word}\": how long it was to run is unknown"))
+    });
+    if let Some((_, command, _)) = json.filter(|_| foreign.command.is_some()) {
+        foreign.command = Some(command);
+    }
+    Ok(foreign)
+}
+
+/// Returns a decoded text as a file that ends as the original one does: within its last line, or
+/// behind it.
+fn encoded(mut text: String, original: &[u8]) -> Vec<u8> {
+    let last = original.iter().rev().find(|byte| **byte > 0);
+    if !matches!(last, Some(b'\n' | b'\r')) && text.ends_with('\n') {
+        text.pop();
+    }
+    // Decoded, a cursor that moves up is a form feed.
+    text.replace('\u{c}', "\x1b[A").into_bytes()
+}
+
+/// Returns the error for JSON that ends before its last brace.
+fn broken_off(text: &str) -> Option<ImportError> {
+    let from = if text.starts_with('{') {
+        0
+    } else {
+        text.find("\n{")? + 1
+    };
+    // Within a string a line does not end.
+    let json = text[from..].trim_end();
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(json).err()?;
+    let lines = text.lines().count();
+    error.is_eof().then_some(ImportError::BrokenOff(lines))
+}
+
+/// Returns rtla's line about samples that its tracer lost, below its title.
+fn missed(text: &str, foreign: &Foreign) -> Option<String> {
+    let is_title = |line: &&str| line.trim_end() == rtla_timerlat::TITLE;
+    let mut below = text.lines().skip_while(|line| !is_title(line));
+    let line = below.find(|line| line.contains(MISSED))?;
+    (foreign.program == RTLA.name).then(|| line.trim().to_owned())
+}
+
+/// Returns the place of the command line in JSON, the command line, and the JSON string that
+/// replaces it; `None` if it is read as it is.
+fn in_json(text: &str) -> Option<(Range<usize>, String, String)> {
+    let key = "\"cmdline";
+    let rest = &text[text.find(key)? + key.len()..];
+    let rest = rest.strip_prefix(':').unwrap_or(rest).strip_prefix('"')?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let from = text.len() - rest.len();
+    let mut all = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    let command = all.next()?.ok()?;
+    let place = from..from + all.byte_offset();
+    if command.trim().is_empty() {
+        return None;
+    }
+    let plain = plain_of_json(&command);
+    let is_read = cyclictest_command::read(&command) == cyclictest_command::read(&plain);
+    let plain = serde_json::to_string(&plain).ok()?;
+    (!is_read).then_some((place, command, plain))
+}
+
+/// Returns the file's name in a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Returns true if a command line begins with cyclictest by its name; some have its version behind
+/// it.
+fn is_named(command: &str) -> bool {
+    let program = command.split_whitespace().next();
+    program.is_some_and(|program| file_name(program).starts_with(CYCLICTEST.name))
+}
+
+/// Returns a command line of JSON as cyclictest's reader understands it, whatever its program is
+/// called. Nothing tells there which blanks are within a word.
+fn plain_of_json(command: &str) -> String {
+    let bare = command.replace(['"', '\'', '\\'], "");
+    let words: Vec<&str> = bare.split_whitespace().collect();
+    let is_run = words
+        .first()
+        .is_some_and(|one| RUNNERS.contains(&file_name(one)));
+    let named = words
+        .iter()
+        .position(|one| file_name(one).contains(CYCLICTEST.name));
+    let at = named.filter(|_| is_run).unwrap_or(0);
+    let options = words.iter().skip(at + 1);
+    let all = std::iter::once(&CYCLICTEST.name).chain(options);
+    let all: Vec<String> = all.map(|one| (*one).to_owned()).collect();
+    CYCLICTEST.plain(&all)
+}
+
+/// A command line above a result, or a sentence that mentions one.
+struct Found {
+    program: &'static Program,
+    /// Its lines, from 0: several if they end with `\`.
+    lines: Range<usize>,
+    /// The line that replaces them.
+    text: String,
+    /// Its first word that is not understood.
+    unread: Option<String>,
+    /// True if it measures nothing: a sentence, or a question for help.
+    is_sentence: bool,
+    /// True if it is no sentence for certain.
+    is_certain: bool,
+}
+
+/// Returns the last command line of a program: of earlier ones nothing was measured here. What may
+/// be a sentence counts only if there is no other.
+fn last<'a>(found: &'a [Found], program: &str) -> Option<&'a Found> {
+    let is_own = |one: &&Found| one.program.name == program && !one.is_sentence;
+    let certain = found.iter().rfind(|one| is_own(one) && one.is_certain);
+    certain.or_else(|| found.iter().rfind(is_own))
+}
+
+/// Returns the text with the last command line of each program alone, as its reader understands it.
+/// Lines keep their numbers.
+fn plain(text: &str, found: &[Found]) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    for program in [CYCLICTEST.name, RTLA.name] {
+        let Some(last) = last(found, program) else {
+            continue;
+        };
+        for other in found.iter().filter(|one| one.program.name == program) {
+            lines[other.lines.clone()].fill("");
+        }
+        lines[last.lines.start] = &last.text;
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns all command lines above a result, and sentences that mention one.
+fn above(text: &str) -> Vec<Found> {
+    let titles = [cyclictest_histogram::TITLE, rtla_timerlat::TITLE];
+    let is_output = |line: &str| {
+        let line = line.trim();
+        line.starts_with("T:") || line.starts_with('{') || titles.contains(&line)
+    };
+    let lines = text.lines().take_while(|line| !is_output(line));
+    let mut lines = lines.enumerate();
+    let mut found = Vec::new();
+    while let Some((number, line)) = lines.next() {
+        let mut whole = Cow::from(line.trim_end());
+        let mut end = number + 1;
+        while whole.ends_with('\\') {
+            let Some((next, more)) = lines.next() else {
+                break;
+            };
+            let whole = whole.to_mut();
+            whole.pop();
+            whole.push(' ');
+            whole.push_str(more.trim_end());
+            end = next + 1;
+        }
+        found.extend(in_line(&whole, number..end));
+    }
+    found
+}
+
+/// Returns true for the quotation marks of a shell.
+fn is_quote(one: char) -> bool {
+    matches!(one, '"' | '\'')
+}
+
+/// Returns the part of a word that is shown.
+fn shortened(word: &str) -> String {
+    word.chars().take(60).collect()
+}
+
+/// Returns true for an option, and not for a dash or an arrow.
+fn is_option(word: &str) -> bool {
+    word.starts_with('-') && word.contains(char::is_alphanumeric)
+}
+
+/// Returns true for the last word of a shell's prompt: `$`, `board:~#`, `board%`.
+fn is_prompt(word: &str) -> bool {
+    let host = word.strip_suffix('%');
+    word.ends_with(['$', '#']) || host.is_some_and(|host| host.ends_with(char::is_alphabetic))
+}
+
+/// Returns the command line in a line, or a sentence that mentions one.
+///
+/// Behind a prompt, behind a program that runs another one, at a line's start and in quotation
+/// marks it is a command. Elsewhere it is a sentence if a word follows that is no option and no
+/// argument, and so it is behind a `#`, which begins a comment, too.
+fn in_line(line: &str, lines: Range<usize>) -> Option<Found> {
+    let (program, at) = begin(line)?;
+    let (before, own) = line.split_at(at);
+    let mut begun = before.strip_suffix("rtla ").unwrap_or(before);
+    if begun.ends_with('/') {
+        begun = begun.trim_end_matches(|one: char| !one.is_whitespace() && !is_quote(one));
+    }
+    let quote = begun.chars().next_back().filter(|one| is_quote(*one));
+    let words = words(quoted(own, quote));
+    let plain = program.plain(&words);
+    let unread = program.unread(&plain);
+    let options = &words[program.words.split(' ').count().min(words.len())..];
+    let is_nothing = matches!(options, [only] if NOTHING.contains(&only.as_str()));
+    let is_comment = begun.trim_end() == "#";
+    let mut told = begun.split_whitespace();
+    let is_prompted = begun == "+ " || (!is_comment && told.any(is_prompt));
+    let first = begun.trim_start_matches('#').split_whitespace().next();
+    let is_start = first.is_none_or(|first| RUNNERS.contains(&first));
+    let (mut is_sentence, mut is_certain) = (false, true);
+    if let Some(word) = &unread {
+        let is_before = |own: &&str| shortened(own) != *word;
+        let all = plain.split_whitespace().skip_while(is_before);
+        let behind: Vec<bool> = all.skip(1).map(is_option).collect();
+        let has_options = options.first().is_some_and(|first| first.starts_with('-'));
+        let is_comment = is_comment && !behind.contains(&true);
+        let is_command = is_prompted || quote.is_some();
+        let is_command = is_command || (is_start && has_options && !is_comment);
+        is_sentence = !is_command && !is_option(word);
+        // Two words in a row are a sentence rather than an unknown option's arguments.
+        let is_talk = behind.windows(2).any(|two| two == [false, false]);
+        is_certain = is_prompted || (is_start && quote.is_none() && !is_talk);
+    }
+    // Comments distinguish files. Nothing else in the line is read.
+    let kept = if line.starts_with('#') {
+        let kept = before.trim_end_matches(is_quote);
+        kept.replace("cyclictest ", "cyclictest: ")
+            .trim_end()
+            .to_owned()
+            + " "
+    } else {
+        String::new()
+    };
+    Some(Found {
+        program,
+        lines,
+        text: kept + &plain,
+        unread,
+        is_sentence: is_sentence || is_nothing,
+        is_certain,
+    })
+}
+
+/// Returns the program of a command line, and where in the line its words begin.
+fn begin(line: &str) -> Option<(&'static Program, usize)> {
+    let mut all = line.match_indices("cyclictest ");
+    let cyclictest = all.find(|(at, name)| {
+        let before = &line[..*at];
+        let begins = before.ends_with(|c: char| c.is_whitespace() || "/#$\"'".contains(c));
+        let has_options = line[at + name.len()..].trim_start().starts_with('-');
+        (before.is_empty() || begins) && has_options
+    });
+    let mut all = line.match_indices(RTLA.words);
+    let rtla = all.find(|(at, name)| {
+        let behind = line[at + name.len()..].chars().next();
+        behind.is_none_or(|one| one.is_whitespace() || is_quote(one))
+    });
+    let cyclictest = cyclictest.map(|(at, _)| (&CYCLICTEST, at));
+    cyclictest.or_else(|| rtla.map(|(at, _)| (&RTLA, at)))
+}
+
+/// Returns the part of a command line up to this quotation mark.
+fn quoted(own: &str, quote: Option<char>) -> &str {
+    let end = quote.and_then(|quote| {
+        let mut all = own.match_indices(quote);
+        all.find(|(at, _)| !own[..*at].ends_with('\\'))
+    });
+    end.map_or(own, |(end, _)| &own[..end])
+}
+
+/// Returns true for a letter that ends a command, and begins what the shell does with its output.
+fn is_shell(one: char) -> bool {
+    matches!(one, '|' | '>' | '<' | '&' | ';')
+}
+
+/// Returns the words of a command line as a shell has them, up to what it does with the output
+/// (`2>&1 | tee log`), or to a comment. A quotation mark without a second one is dropped.
+fn words(line: &str) -> Vec<String> {
+    let line = line.replace("\\\"", "\"").replace("\\'", "'");
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars();
+    while let Some(one) = rest.next() {
+        if one.is_whitespace() {
+            words.extend(word.take());
+        } else if is_shell(one) || (one == '#' && word.is_none()) {
+            // The 2 of `2>` is no word of the command.
+            let is_number = |own: &String| own.chars().all(|one| one.is_ascii_digit());
+            word = word.filter(|own| !matches!(one, '>' | '<') || !is_number(own));
+            break;
+        } else if is_quote(one) {
+            if let Some((within, behind)) = rest.as_str().split_once(one) {
+                word.get_or_insert_default().push_str(within);
+                rest = behind.chars();
+            }
+        } else if let Some(own) = Some(one).filter(|one| *one != '\\').or_else(|| rest.next()) {
+            word.get_or_insert_default().push(own);
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Returns a word without anything at which a reader would end it.
+fn one_word(word: &str) -> String {
+    let word = word.trim();
+    if word.is_empty() {
+        return "_".to_owned();
+    }
+    word.replace(|one: char| one.is_whitespace() || is_shell(one), "_")
+}
+
+impl Program {
+    /// Returns a command line as its reader understands it: each flag in its own word, long names
+    /// as a whole, and durations as [`seconds`] has them.
+    fn plain(&self, words: &[String]) -> String {
+        let mut words = words.iter().map(String::as_str).peekable();
+        let mut plain: Vec<Cow<'_, str>> = Vec::new();
+        while let Some(word) = words.next() {
+            if let Some(long) = word.strip_prefix("--") {
+                let both = long.split_once('=');
+                let (name, value) = both.map_or((long, None), |(name, own)| (name, Some(own)));
+                let name = self.long(name);
+                let is_duration = name == "duration";
+                if let Some(value) = value {
+                    let own = Some(value).filter(|_| is_duration).map(seconds);
+                    plain.push(format!("--{name}={}", own.unwrap_or(value.into())).into());
+                } else {
+                    plain.push(format!("--{name}").into());
+                    if is_duration {
+                        plain.extend(words.next().map(seconds));
+                    }
+                }
+            } else if let Some(letters) = word.strip_prefix('-').filter(|all| !all.is_empty()) {
+                let rest = letters.trim_start_matches(|one: char| self.flags.contains(one));
+                let flags = letters[..letters.len() - rest.len()].chars();
+                plain.extend(flags.map(|flag| Cow::from(format!("-{flag}"))));
+                if let Some(value) = rest.strip_prefix(self.duration) {
+                    plain.push(format!("-{}", self.duration).into());
+                    let value = Some(value).filter(|value| !value.is_empty());
+                    plain.extend(value.or_else(|| words.next()).map(seconds));
+                } else if !rest.is_empty() {
+                    plain.push(format!("-{rest}").into());
+                }
+            } else {
+                plain.push(word.into());
+            }
+            // rtla writes its trace into a file, whose name may be a word of its own.
+            let is_trace = plain
+                .last()
+                .is_some_and(|own| own == "-t" || own == "--trace");
+            if is_trace && self.name == RTLA.name {
+                words.next_if(|next| !next.starts_with('-'));
+            }
+        }
+        let plain: Vec<String> = plain.iter().map(|word| one_word(word)).collect();
+        plain.join(" ")
+    }
+
+    /// Returns the whole name of an option that is shortened; another one as it is.
+    fn long<'a>(&self, name: &'a str) -> &'a str {
+        let names = self.names.iter().copied();
+        let mut begun = names.filter(|own| own.starts_with(name));
+        match (begun.next(), begun.next()) {
+            (Some(own), None) if !self.names.contains(&name) => own,
+            _ => name,
+        }
+    }
+
+    /// Returns the first word of a command line that is not understood, shortened; `None` if all
+    /// are.
+    fn unread(&self, line: &str) -> Option<String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if self.is_understood(line) {
+            return None;
+        }
+        // An option is understood with its argument only.
+        let most = words.len().saturating_sub(1).min(WORDS);
+        let is_read = |count: &usize| self.is_understood(&words[..*count].join(" "));
+        let read = (1..=most).rev().find(is_read).unwrap_or(0);
+        words.get(read).map(|word| shortened(word))
+    }
+
+    /// Returns true if a command line is understood to its last word.
+    fn is_understood(&self, line: &str) -> bool {
+        if self.name == CYCLICTEST.name {
+            // A value that cyclictest refuses is understood.
+            return !matches!(cyclictest_command::read(line), Ok(None));
+        }
+        let title = rtla_timerlat::TITLE;
+        let result = format!(
+            "{line}\n{title}\n# Time unit is microseconds (us)\nIndex Thr-000\nover: 0\ncount: 0\n\
+             max: 0\n"
+        );
+        // Only -n contradicts this result.
+        rtla_timerlat::read(&result).map_or(true, |own| {
+            own.asked.is_some_and(|asked| asked.settings.is_some())
+        })
+    }
+}
+
+/// Returns a duration as both readers understand it: `90`, `10m`, `2h` and `1d` as they are, others
+/// in seconds. cyclictest and rtla read one letter after the number and ignore the rest: `1h30m` is
+/// an hour.
+fn seconds(word: &str) -> Cow<'_, str> {
+    let word = word.trim();
+    let digits = word.strip_prefix('+').unwrap_or(word);
+    let behind = digits.trim_start_matches(|one: char| one.is_ascii_digit());
+    let number = &digits[..digits.len() - behind.len()];
+    if digits.len() == word.len() && matches!(behind, "" | "s" | "m" | "h" | "d") {
+        return word.into();
+    }
+    let factor = match behind.chars().next() {
+        Some('m' | 'M') => 60,
+        Some('h' | 'H') => 3_600,
+        Some('d' | 'D') => 86_400,
+        _ => 1,
+    };
+    let seconds = number.parse::<u64>().ok();
+    let seconds = seconds.and_then(|number| number.checked_mul(factor));
+    seconds.map_or(word.into(), |seconds| seconds.to_string().into())
+}
+
+#[cfg(test)]
+mod tests;
