@@ -369,12 +369,15 @@ fn machine(column: &Column<'_>) -> Option<String> {
             Some(fact) => fact.to_string(),
         })
     };
+    let processor = match known("cpu").as_str() {
+        "unknown" => "processor unknown".to_owned(),
+        model => model.to_owned(),
+    };
     Some(format!(
-        "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}{}{}.",
+        "{}: Linux {}, preemption {}; {processor}; CPUs {}; governor {}; virtualised: {}{}{}.",
         column.name,
         by_runs(&runs, |read_back| read_back.release.clone()),
         by_runs(&runs, |read_back| read_back.preemption.to_string()),
-        known("cpu"),
         known("cpus_online"),
         known("governors"),
         known("virtualised"),
