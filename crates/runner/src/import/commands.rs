@@ -102,8 +102,8 @@ const NOTHING: [&str; 3] = ["--help", "-h", "--version"];
 /// The start of the reason why a measurement may be incomplete: its command line does not tell.
 pub const UNREAD: &str = "its command line is not understood";
 
-/// The most words among which the first that is not understood is looked for.
-const WORDS: usize = 256;
+/// Options of cyclictest that take no argument, change nothing, and are unknown to its reader.
+const IDLE: [&str; 2] = ["--dbg_cyclictest", "--notrace"];
 
 /// Reads a file. A measurement is cut short, too, if nobody knows how long it was to run.
 ///
@@ -229,11 +229,11 @@ fn plain_of_json(command: &str) -> String {
 /// A command line above a result, or a sentence that mentions one.
 struct Found {
     program: &'static Program,
-    /// Its lines, from 0: several if they end with `\`.
+    /// Its lines, from 0: several if they end with `\`, or if the next one begins with an option.
     lines: Range<usize>,
     /// The line that replaces them.
     text: String,
-    /// Its first word that is not understood.
+    /// Its first word that is not understood, or whose value only the shell knew.
     unread: Option<String>,
     /// True if it measures nothing: a sentence, or a question for help.
     is_sentence: bool,
@@ -252,15 +252,21 @@ fn last<'a>(found: &'a [Found], program: &str) -> Option<&'a Found> {
 /// Returns the text with the last command line of each program alone, as its reader understands it.
 /// Lines keep their numbers.
 fn plain(text: &str, found: &[Found]) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    for program in [CYCLICTEST.name, RTLA.name] {
-        let Some(last) = last(found, program) else {
-            continue;
-        };
-        for other in found.iter().filter(|one| one.program.name == program) {
-            lines[other.lines.clone()].fill("");
+    let mut lines: Vec<Cow<'_, str>> = text.lines().map(Cow::from).collect();
+    let both = [CYCLICTEST.name, RTLA.name].map(|program| last(found, program));
+    for last in both.iter().flatten() {
+        let name = last.program.name;
+        for other in found.iter().filter(|one| one.program.name == name) {
+            lines[other.lines.clone()].fill("".into());
         }
-        lines[last.lines.start] = &last.text;
+    }
+    for last in both.into_iter().flatten() {
+        let line = lines[last.lines.start].to_mut();
+        // One line may have commands of both programs.
+        if !line.is_empty() {
+            line.push_str("; ");
+        }
+        line.push_str(&last.text);
     }
     lines.join("\n") + "\n"
 }
@@ -273,24 +279,37 @@ fn above(text: &str) -> Vec<Found> {
         line.starts_with("T:") || line.starts_with('{') || titles.contains(&line)
     };
     let lines = text.lines().take_while(|line| !is_output(line));
-    let mut lines = lines.enumerate();
+    let mut lines = lines.enumerate().peekable();
     let mut found = Vec::new();
     while let Some((number, line)) = lines.next() {
-        let mut whole = Cow::from(line.trim_end());
+        let mut whole = line.trim_end().to_owned();
         let mut end = number + 1;
-        while whole.ends_with('\\') {
-            let Some((next, more)) = lines.next() else {
-                break;
-            };
-            let whole = whole.to_mut();
-            whole.pop();
+        let mut is_command = has_command(line);
+        while let Some((next, more)) =
+            lines.next_if(|(_, next)| whole.ends_with('\\') || (is_command && is_rest(next)))
+        {
+            if whole.ends_with('\\') {
+                whole.pop();
+            }
             whole.push(' ');
             whole.push_str(more.trim_end());
+            is_command |= has_command(more);
             end = next + 1;
         }
-        found.extend(in_line(&whole, number..end));
+        found.extend(in_line(&whole, &(number..end)));
     }
     found
+}
+
+/// Returns true if a line mentions a command line.
+fn has_command(line: &str) -> bool {
+    let all = [&CYCLICTEST, &RTLA];
+    all.iter().any(|program| program.begin(line).is_some())
+}
+
+/// Returns true for a line that can only be the rest of the command line above it.
+fn is_rest(line: &str) -> bool {
+    line.split_whitespace().next().is_some_and(is_option) && !has_command(line)
 }
 
 /// Returns true for the quotation marks of a shell.
@@ -314,79 +333,93 @@ fn is_prompt(word: &str) -> bool {
     word.ends_with(['$', '#']) || host.is_some_and(|host| host.ends_with(char::is_alphabetic))
 }
 
-/// Returns the command line in a line, or a sentence that mentions one.
+/// Returns true if a program's first option is written here, or a variable of the shell.
+fn begins_options(own: &str) -> bool {
+    own.starts_with(['-', '$'])
+}
+
+/// Returns the command lines in a line, or sentences that mention one.
 ///
 /// Behind a prompt, behind a program that runs another one, at a line's start and in quotation
 /// marks it is a command. Elsewhere it is a sentence if a word follows that is no option and no
 /// argument, and so it is behind a `#`, which begins a comment, too.
-fn in_line(line: &str, lines: Range<usize>) -> Option<Found> {
-    let (program, at) = begin(line)?;
-    let (before, own) = line.split_at(at);
-    let mut begun = before.strip_suffix("rtla ").unwrap_or(before);
-    if begun.ends_with('/') {
-        begun = begun.trim_end_matches(|one: char| !one.is_whitespace() && !is_quote(one));
+fn in_line(line: &str, lines: &Range<usize>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for program in [&CYCLICTEST, &RTLA] {
+        let mut rest = line;
+        let mut first = None;
+        while let Some(at) = program.begin(rest) {
+            let (before, own) = rest.split_at(at);
+            let begun = begun(before);
+            let quote = begun.chars().next_back().filter(|one| is_quote(*one));
+            let (words, end) = words(quoted(own, quote));
+            rest = &own[end..];
+            // Behind the first one, only what the shell begins itself is a command.
+            let is_own = first.is_none() || begun.rsplit(is_shell).next().is_some_and(is_run);
+            let (place, kept) = first.get_or_insert_with(|| (Place::of(begun), kept(line, before)));
+            if is_own {
+                let place = Place { quote, ..*place };
+                found.push(program.found(&words, place, kept, lines.clone()));
+            }
+        }
     }
-    let quote = begun.chars().next_back().filter(|one| is_quote(*one));
-    let words = words(quoted(own, quote));
-    let plain = program.plain(&words);
-    let unread = program.unread(&plain);
-    let options = &words[program.words.split(' ').count().min(words.len())..];
-    let is_nothing = matches!(options, [only] if NOTHING.contains(&only.as_str()));
-    let is_comment = begun.trim_end() == "#";
-    let mut told = begun.split_whitespace();
-    let is_prompted = begun == "+ " || (!is_comment && told.any(is_prompt));
-    let first = begun.trim_start_matches('#').split_whitespace().next();
-    let is_start = first.is_none_or(|first| RUNNERS.contains(&first));
-    let (mut is_sentence, mut is_certain) = (false, true);
-    if let Some(word) = &unread {
-        let is_before = |own: &&str| shortened(own) != *word;
-        let all = plain.split_whitespace().skip_while(is_before);
-        let behind: Vec<bool> = all.skip(1).map(is_option).collect();
-        let has_options = options.first().is_some_and(|first| first.starts_with('-'));
-        let is_comment = is_comment && !behind.contains(&true);
-        let is_command = is_prompted || quote.is_some();
-        let is_command = is_command || (is_start && has_options && !is_comment);
-        is_sentence = !is_command && !is_option(word);
-        // Two words in a row are a sentence rather than an unknown option's arguments.
-        let is_talk = behind.windows(2).any(|two| two == [false, false]);
-        is_certain = is_prompted || (is_start && quote.is_none() && !is_talk);
-    }
-    // Comments distinguish files. Nothing else in the line is read.
-    let kept = if line.starts_with('#') {
-        let kept = before.trim_end_matches(is_quote);
-        kept.replace("cyclictest ", "cyclictest: ")
-            .trim_end()
-            .to_owned()
-            + " "
-    } else {
-        String::new()
-    };
-    Some(Found {
-        program,
-        lines,
-        text: kept + &plain,
-        unread,
-        is_sentence: is_sentence || is_nothing,
-        is_certain,
-    })
+    found
 }
 
-/// Returns the program of a command line, and where in the line its words begin.
-fn begin(line: &str) -> Option<(&'static Program, usize)> {
-    let mut all = line.match_indices("cyclictest ");
-    let cyclictest = all.find(|(at, name)| {
-        let before = &line[..*at];
-        let begins = before.ends_with(|c: char| c.is_whitespace() || "/#$\"'".contains(c));
-        let has_options = line[at + name.len()..].trim_start().starts_with('-');
-        (before.is_empty() || begins) && has_options
-    });
-    let mut all = line.match_indices(RTLA.words);
-    let rtla = all.find(|(at, name)| {
-        let behind = line[at + name.len()..].chars().next();
-        behind.is_none_or(|one| one.is_whitespace() || is_quote(one))
-    });
-    let cyclictest = cyclictest.map(|(at, _)| (&CYCLICTEST, at));
-    cyclictest.or_else(|| rtla.map(|(at, _)| (&RTLA, at)))
+/// Returns what stands before a program and its path.
+fn begun(before: &str) -> &str {
+    let begun = before.strip_suffix("rtla ").unwrap_or(before);
+    if begun.ends_with('/') {
+        return begun.trim_end_matches(|one: char| !one.is_whitespace() && !is_quote(one));
+    }
+    begun
+}
+
+/// Returns true for nothing, and for a program that runs another one.
+fn is_run(begun: &str) -> bool {
+    let first = begun.split_whitespace().next();
+    first.is_none_or(|first| RUNNERS.contains(&first))
+}
+
+/// Returns what is kept of a line before its first command line: comments distinguish files.
+/// Nothing else in the line is read.
+fn kept(line: &str, before: &str) -> String {
+    if !line.starts_with('#') {
+        return String::new();
+    }
+    let kept = before.trim_end_matches(is_quote);
+    let kept = kept.replace("cyclictest ", "cyclictest: ");
+    kept.replace("timerlat ", "timerlat: ")
+        .trim_end()
+        .to_owned()
+        + " "
+}
+
+/// The place of a command line in its line.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The quotation mark before it.
+    quote: Option<char>,
+    /// True behind a `#` alone.
+    is_comment: bool,
+    /// True behind a shell's prompt.
+    is_prompted: bool,
+    /// True at the line's start, and behind a program that runs another one.
+    is_start: bool,
+}
+
+impl Place {
+    /// Returns the place behind this start of a line.
+    fn of(begun: &str) -> Self {
+        let is_comment = begun.trim_end() == "#";
+        let mut told = begun.split_whitespace();
+        Self {
+            quote: None,
+            is_comment,
+            is_prompted: begun == "+ " || (!is_comment && told.any(is_prompt)),
+            is_start: is_run(begun.trim_start_matches('#')),
+        }
+    }
 }
 
 /// Returns the part of a command line up to this quotation mark.
@@ -404,23 +437,32 @@ fn is_shell(one: char) -> bool {
 }
 
 /// Returns the words of a command line as a shell has them, up to what it does with the output
-/// (`2>&1 | tee log`), or to a comment. A quotation mark without a second one is dropped.
-fn words(line: &str) -> Vec<String> {
-    let line = line.replace("\\\"", "\"").replace("\\'", "'");
+/// (`2>&1 | tee log`), or to a comment; and where they end. A quotation mark without a second one
+/// is dropped, and one behind a `\` is one like any other.
+fn words(line: &str) -> (Vec<String>, usize) {
+    let mut end = line.len();
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut rest = line.chars();
-    while let Some(one) = rest.next() {
+    while let Some(mut one) = rest.next() {
+        if one == '\\' && rest.as_str().starts_with(is_quote) {
+            one = rest.next().unwrap_or(one);
+        }
         if one.is_whitespace() {
             words.extend(word.take());
         } else if is_shell(one) || (one == '#' && word.is_none()) {
             // The 2 of `2>` is no word of the command.
             let is_number = |own: &String| own.chars().all(|one| one.is_ascii_digit());
             word = word.filter(|own| !matches!(one, '>' | '<') || !is_number(own));
+            if is_shell(one) {
+                end -= rest.as_str().len() + one.len_utf8();
+            }
             break;
         } else if is_quote(one) {
             if let Some((within, behind)) = rest.as_str().split_once(one) {
-                word.get_or_insert_default().push_str(within);
+                let within = within.strip_suffix('\\').unwrap_or(within);
+                let within = within.replace("\\\"", "\"").replace("\\'", "'");
+                word.get_or_insert_default().push_str(&within);
                 rest = behind.chars();
             }
         } else if let Some(own) = Some(one).filter(|one| *one != '\\').or_else(|| rest.next()) {
@@ -428,7 +470,7 @@ fn words(line: &str) -> Vec<String> {
         }
     }
     words.extend(word);
-    words
+    (words, end)
 }
 
 /// Returns a word without anything at which a reader would end it.
@@ -441,12 +483,72 @@ fn one_word(word: &str) -> String {
 }
 
 impl Program {
+    /// Returns where in a line the words of this program's first command line begin.
+    fn begin(&self, line: &str) -> Option<usize> {
+        let mut all = line.match_indices(self.words);
+        let found = all.find(|(at, name)| {
+            let (before, behind) = (&line[..*at], &line[at + name.len()..]);
+            if self.name == RTLA.name {
+                let next = behind.chars().next();
+                return next
+                    .is_none_or(|one| one.is_whitespace() || is_quote(one) || is_shell(one));
+            }
+            let begins = before.ends_with(|c: char| c.is_whitespace() || "/#$\"';&|".contains(c));
+            let options = behind.strip_prefix(' ').map(str::trim_start);
+            (before.is_empty() || begins) && options.is_some_and(begins_options)
+        });
+        found.map(|(at, _)| at)
+    }
+
+    /// Returns the command line of these words, or the sentence that mentions it.
+    fn found(
+        &'static self,
+        words: &[String],
+        place: Place,
+        kept: &str,
+        lines: Range<usize>,
+    ) -> Found {
+        let plain = self.plain(words);
+        let unread = self.unread(&plain);
+        let options = &words[self.words.split(' ').count().min(words.len())..];
+        let is_nothing = matches!(options, [only] if NOTHING.contains(&only.as_str()));
+        let (mut is_sentence, mut is_certain) = (false, true);
+        if let Some(word) = &unread {
+            let is_before = |own: &&str| shortened(own) != *word;
+            let all = plain.split_whitespace().skip_while(is_before);
+            let behind: Vec<bool> = all.skip(1).map(is_option).collect();
+            let has_options = options.first().is_some_and(|first| begins_options(first));
+            let is_comment = place.is_comment && !behind.contains(&true);
+            let is_command = place.is_prompted || place.quote.is_some();
+            let is_command = is_command || (place.is_start && has_options && !is_comment);
+            is_sentence = !is_command && !is_option(word);
+            // Two words in a row are a sentence rather than an unknown option's arguments.
+            let is_talk = behind.windows(2).any(|two| two == [false, false]);
+            let is_bare = place.is_start && place.quote.is_none();
+            is_certain = place.is_prompted || (is_bare && !is_talk);
+        }
+        // Nobody but the shell knew the value of a variable.
+        let variable = plain.split_whitespace().find(|word| word.contains('$'));
+        Found {
+            program: self,
+            lines,
+            unread: variable.map(shortened).or(unread),
+            text: kept.to_owned() + &plain,
+            is_sentence: is_sentence || is_nothing,
+            is_certain,
+        }
+    }
+
     /// Returns a command line as its reader understands it: each flag in its own word, long names
     /// as a whole, and durations as [`seconds`] has them.
     fn plain(&self, words: &[String]) -> String {
         let mut words = words.iter().map(String::as_str).peekable();
         let mut plain: Vec<Cow<'_, str>> = Vec::new();
         while let Some(word) = words.next() {
+            let is_end = word == "--" && words.peek().is_none();
+            if is_end || (self.name == CYCLICTEST.name && IDLE.contains(&word)) {
+                continue;
+            }
             if let Some(long) = word.strip_prefix("--") {
                 let both = long.split_once('=');
                 let (name, value) = both.map_or((long, None), |(name, own)| (name, Some(own)));
@@ -475,12 +577,32 @@ impl Program {
             } else {
                 plain.push(word.into());
             }
-            // rtla writes its trace into a file, whose name may be a word of its own.
-            let is_trace = plain
-                .last()
-                .is_some_and(|own| own == "-t" || own == "--trace");
-            if is_trace && self.name == RTLA.name {
-                words.next_if(|next| !next.starts_with('-'));
+            // The next word may be an argument that the reader does not look for there.
+            let Some(last) = plain.last_mut() else {
+                continue;
+            };
+            let is_cpus =
+                |own: &&str| own.starts_with(|one: char| one.is_ascii_digit() || one == '+');
+            let is_value = |own: &&str| !own.starts_with('-');
+            match (self.name, &**last) {
+                ("cyclictest", "-a" | "--affinity") => {
+                    let equals = if last.len() > 2 { "=" } else { "" };
+                    if let Some(cpus) = words.next_if(is_cpus) {
+                        *last = format!("{last}{equals}{cpus}").into();
+                    } else {
+                        words.next_if_eq(&"all");
+                    }
+                }
+                ("rtla timerlat", "-C" | "--cgroup") => {
+                    if let Some(name) = words.next_if(is_value) {
+                        *last = format!("--cgroup={name}").into();
+                    }
+                }
+                // rtla writes its trace into a file.
+                ("rtla timerlat", "-t" | "--trace") => {
+                    words.next_if(is_value);
+                }
+                _ => {}
             }
         }
         let plain: Vec<String> = plain.iter().map(|word| one_word(word)).collect();
@@ -504,18 +626,34 @@ impl Program {
         if self.is_understood(line) {
             return None;
         }
+        let first = |count: usize| words[..count.min(words.len())].join(" ");
         // An option is understood with its argument only.
-        let most = words.len().saturating_sub(1).min(WORDS);
-        let is_read = |count: &usize| self.is_understood(&words[..*count].join(" "));
-        let read = (1..=most).rev().find(is_read).unwrap_or(0);
+        let is_begun = |count: usize| {
+            let line = first(count);
+            self.is_understood(&line) || self.is_understood(&format!("{line} 1"))
+        };
+        // If the first words are no begin of a command line, no more of them are one.
+        let mut read = self.words.split(' ').count() - 1;
+        let mut above = words.len() + 1;
+        while above - read > 1 {
+            let middle = read.midpoint(above);
+            if is_begun(middle) {
+                read = middle;
+            } else {
+                above = middle;
+            }
+        }
+        if !self.is_understood(&first(read)) {
+            read = read.saturating_sub(1);
+        }
         words.get(read).map(|word| shortened(word))
     }
 
     /// Returns true if a command line is understood to its last word.
     fn is_understood(&self, line: &str) -> bool {
         if self.name == CYCLICTEST.name {
-            // A value that cyclictest refuses is understood.
-            return !matches!(cyclictest_command::read(line), Ok(None));
+            // Its reader passes over a line with a value that cyclictest refuses.
+            return matches!(cyclictest_command::read(line), Ok(Some(_)));
         }
         let title = rtla_timerlat::TITLE;
         let result = format!(

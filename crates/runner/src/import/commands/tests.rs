@@ -42,11 +42,11 @@ fn each_form_of_a_duration_is_found() {
         "-mqD 24H",
         "-mqD24H",
     ] {
-        let plain = CYCLICTEST.plain(&words(&format!("cyclictest -q -p -i5 {options}")));
+        let plain = CYCLICTEST.plain(&words(&format!("cyclictest -q -p -i5 {options}")).0);
         let command = cyclictest_command::read(&plain).unwrap().unwrap();
         assert_eq!(command.seconds, Some(86_400), "{options}: {plain}");
     }
-    let plain = |options: &str| RTLA.plain(&words(&format!("timerlat hist {options}")));
+    let plain = |options: &str| RTLA.plain(&words(&format!("timerlat hist {options}")).0);
     for (options, expected) in [
         ("-nkt trace.txt -d 1H", "-n -k -t -d 3600"),
         ("-kd1m30s -P f:95", "-k -d 60 -P f:95"),
@@ -71,7 +71,8 @@ fn the_first_word_that_is_not_understood_is_named() {
         ("-q -i", Some("-i")),
         ("-q 5 -i 200", Some("5")),
         ("-q --histfile=my file -D 1h", Some("file")),
-        ("-i 0", None),
+        ("-q -i 0 -D 1h", Some("-i")),
+        ("-qi0", Some("-qi0")),
         ("-q -p 80", None),
     ] {
         let line = format!("cyclictest {options}");
@@ -108,8 +109,62 @@ fn what_the_shell_does_with_the_output_is_no_part_of_a_command() {
         ("a \"24 b ' \\", &["a", "24", "b"]),
         ("a x#y \"\"", &["a", "x#y", ""]),
     ] {
-        assert_eq!(words(line), own, "{line}");
+        assert_eq!(words(line).0, own, "{line}");
     }
+}
+
+#[test]
+fn a_command_ends_where_the_shell_begins_something_else() {
+    for (line, rest) in [
+        ("a -t 4", ""),
+        ("a -t; b", "; b"),
+        ("a \\\"b;c\\\" 2>log", ">log"),
+        ("a # b; c", ""),
+    ] {
+        assert_eq!(&line[words(line).1..], rest, "{line}");
+    }
+}
+
+#[test]
+fn options_that_its_reader_does_not_know_so_are_understood() {
+    for (options, expected) in [
+        ("-q --dbg_cyclictest --notrace -D 1h", "-q -D 1h"),
+        ("-a all -q", "-a -q"),
+        ("-qa all", "-q -a"),
+        ("--affinity all -q", "--affinity -q"),
+        ("-a 0x1 -q", "-a0x1 -q"),
+        ("-qa +1", "-q -a+1"),
+        ("--affinity 0x1", "--affinity=0x1"),
+        ("-a 0,2-3 -t 4", "-a0,2-3 -t 4"),
+        ("-D 1h --", "-D 1h"),
+    ] {
+        let expected = format!("cyclictest {expected}");
+        let (text, ..) = first(&format!("$ cyclictest {options}")).unwrap();
+        assert_eq!(text, expected, "{options}");
+        assert_eq!(CYCLICTEST.unread(&text), None, "{options}");
+        assert_eq!(plain_of_json(&format!("./ct {options}")), expected);
+    }
+    for (options, expected) in [
+        ("-C rt -d 1m", "--cgroup=rt -d 1m"),
+        ("-kC -d 1m", "-k -C -d 1m"),
+        ("--cgroup rt", "--cgroup=rt"),
+        ("-d 1m --", "-d 1m"),
+    ] {
+        let (text, unread, _) = first(&format!("$ rtla timerlat hist {options}")).unwrap();
+        assert_eq!(text, format!("timerlat hist {expected}"));
+        assert_eq!(unread, None, "{options}");
+    }
+    for (options, word) in [("-q -- -D 1h", "--"), ("-q all", "all"), ("-t all", "all")] {
+        let unread =
+            CYCLICTEST.unread(&CYCLICTEST.plain(&words(&format!("cyclictest {options}")).0));
+        assert_eq!(unread.as_deref(), Some(word), "{options}");
+    }
+}
+
+#[test]
+fn a_long_command_line_is_read_in_no_time() {
+    let line = format!("timerlat hist {}and saw", "-b 1 ".repeat(20_000));
+    assert_eq!(RTLA.unread(&line).as_deref(), Some("and"));
 }
 
 /// The line that replaces the first one, the first word that is not understood, and whether
@@ -207,6 +262,10 @@ fn a_sentence_above_a_histogram_does_no_harm() {
         "Under 90% cyclictest -q -p80 showed:",
         "$ cyclictest -q -Smp99 -h 30 -D 10s # over night",
         "$ cyclictest -q --histfile=\"my file\" -D 10s",
+        "I ran cyclictest -q -l$LOOPS and saw:",
+        "I ran cyclictest -q -p80 here; cyclictest -q and so on",
+        "$ cyclictest -q -l 10000 | tee log\n-rw-r--r-- 1 root log",
+        "I ran cyclictest -q -p80 and saw:\n- 5 us",
     ] {
         assert_eq!(cut(line), None, "{line}");
     }
@@ -243,6 +302,13 @@ fn a_command_that_is_not_understood_is_no_sentence() {
         ("$ cyclictest -q -D \"24 h\"", "-D 24 s"),
         ("<test cmd=\"cyclictest -q -D 24h\" id=\"3\">", "-D 86400 s"),
         ("# cmd=\"cyclictest -q -D 24h\"", "-D 86400 s"),
+        ("$ cyclictest -q -i 0 -D 24h", "at \"-i\""),
+        ("$ cyclictest -q -D $DUR", "at \"$DUR\""),
+        ("$ cyclictest -q -l$LOOPS", "at \"-l$LOOPS\""),
+        ("$ cyclictest -q -i $INT", "at \"$INT\""),
+        ("$ cyclictest -q $OPTS", "at \"$OPTS\""),
+        ("cyclictest $OPTS", "at \"$OPTS\""),
+        ("Command: cyclictest -q -D $DUR", "at \"$DUR\""),
     ] {
         let why = cut(line).unwrap_or_default();
         assert!(why.contains(part), "{line}: {why}");
@@ -268,6 +334,72 @@ fn a_later_line_outvotes_a_command_only_if_it_is_one() {
         "$ cyclictest -q -D 24h",
     ] {
         assert!(both(later).is_some(), "{later}");
+    }
+}
+
+#[test]
+fn a_variable_of_the_shell_is_not_understood_in_rtlas_line_either() {
+    let (_, unread, is_sentence) = first("# rtla timerlat hist -b 1 -d $DUR").unwrap();
+    assert_eq!(unread.as_deref(), Some("$DUR"));
+    assert!(!is_sentence);
+}
+
+#[test]
+fn of_several_commands_in_a_line_the_last_one_counts() {
+    let last = |line: &str, program: &Program| {
+        let found = above(line);
+        last(&found, program.name).map(|last| last.text.clone())
+    };
+    for (line, expected) in [
+        (
+            "$ cyclictest --version; cyclictest -q -D 24h -h 100",
+            "-q -D 24h -h 100",
+        ),
+        (
+            "$ cyclictest -q -l 10000 > /dev/null; sudo ./cyclictest -q -D 24h",
+            "-q -D 24h",
+        ),
+        ("$ cyclictest -q&&cyclictest -q -D 24h", "-q -D 24h"),
+        ("ssh board 'cyclictest -q; cyclictest -D 24h'", "-D 24h"),
+        ("cyclictest -q -D 24h; cyclictest --help", "-q -D 24h"),
+        ("$ cyclictest -q -D 24h & pidof cyclictest -s", "-q -D 24h"),
+        ("$ cyclictest -q -D 24h # cyclictest -q", "-q -D 24h"),
+        ("<a b=\"cyclictest -D 24h\" c=\"cyclictest -q\">", "-D 24h"),
+    ] {
+        let expected = format!("cyclictest {expected}");
+        assert_eq!(last(line, &CYCLICTEST), Some(expected), "{line}");
+    }
+    let line = "# rtla timerlat hist --help; rtla timerlat hist -d 24h";
+    assert_eq!(last(line, &RTLA).unwrap(), "# rtla timerlat hist -d 24h");
+    let why = cut("$ cyclictest --version; cyclictest -q --histfile=my file");
+    assert!(why.unwrap().contains("at \"file\""));
+    // The readers of both find their own.
+    let both = "$ rtla timerlat hist -d 1H; cyclictest -q -D 24h\n";
+    let expected = "cyclictest -q -D 24h; timerlat hist -d 3600\n";
+    assert_eq!(plain(both, &above(both)), expected);
+}
+
+#[test]
+fn a_command_goes_on_in_a_line_that_begins_with_an_option() {
+    for (text, expected) in [
+        (
+            "$ cyclictest -m -Sp90 -i200 -h400 -q\n-D 24h\nT: 0\n",
+            "cyclictest -m -S -p90 -i200 -h400 -q -D 24h\n\nT: 0\n",
+        ),
+        (
+            "$ cyclictest -q\n    --duration=24H --mainaffinity=0 \\\n -p 80\nand\n",
+            "cyclictest -q --duration=86400 --mainaffinity=0 -p 80\n\n\nand\n",
+        ),
+        (
+            "$ rtla timerlat hist -b 1\n-d 24h\n",
+            "timerlat hist -b 1 -d 24h\n\n",
+        ),
+        (
+            "$ cyclictest -q\n- idle\n-- x\n",
+            "cyclictest -q\n- idle\n-- x\n",
+        ),
+    ] {
+        assert_eq!(plain(text, &above(text)), expected, "{text}");
     }
 }
 
