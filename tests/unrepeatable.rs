@@ -79,7 +79,7 @@ fn what_cannot_be_repeated_is_said_and_nothing_is_lost() {
     let misspelt = scratch.run(&["explain", "r1", "--probe", "tmer"]);
     not_there(&misspelt, &["no recording with", "timer / idle"]);
     let beyond = scratch.run(&["explain", "r1", "--sample", "20"]);
-    not_there(&beyond, &["no such sample"]);
+    not_there(&beyond, &["no sample 20: expected one of 0 to 19"]);
 
     // All is still there, and can be explained.
     explain(&scratch, "r1");
