@@ -54,7 +54,7 @@ mod work;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::Result;
@@ -430,6 +430,18 @@ fn open_named(path: &Path) -> Result<File> {
         ErrorKind::NotFound => found_none(path).into(),
         _ => anyhow::Error::new(error).context(path.display().to_string()),
     })
+}
+
+/// Reads a source to its end, unless that is beyond so many bytes; `advice` says what to do then.
+fn read_at_most(source: impl Read, most: u64, advice: &str) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    source.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        let most = most >> 20;
+        let wrong = format!("expected at most {most} MiB, found more: {advice}");
+        return Err(UsageError(wrong).into());
+    }
+    Ok(content)
 }
 
 /// Refuses the name of a file that does not exist. It does not open the file: a pipe can be read

@@ -15,7 +15,7 @@ mod repeat;
 mod tests;
 
 use crate::judgement::Outcome;
-use crate::text::{counted, list};
+use crate::text::{counted, is_or_are, list};
 
 use ascii::{ascii, clipped, flat, shortened};
 use chosen::Chosen;
@@ -87,7 +87,7 @@ pub(crate) fn counts(cases: &[Told], failed: &str, passed: &str) -> String {
 fn numbers(parts: &[(usize, &str)]) -> String {
     let some = parts.iter().filter(|(count, _)| *count > 0);
     let told = some.map(|(count, what)| {
-        let verb = if *count == 1 { "is" } else { "are" };
+        let verb = is_or_are(*count);
         format!("{count} {verb} {what}")
     });
     list(&told.collect::<Vec<_>>())

@@ -74,6 +74,11 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{} {what}{plural}", thousands(count as u64))
 }
 
+/// The verb of a number of things: `is` of one, else `are`.
+pub fn is_or_are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 /// Nanoseconds to the last digit, without their unit: `-1,204,112`.
 pub fn exact(time: Nanos) -> String {
     let sign = if time < Nanos::ZERO { "-" } else { "" };

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::gate::differs;
-use crate::text::{Lines, clean, counted, list};
+use crate::text::{Lines, clean, counted, is_or_are, list};
 
 /// The form's name and version; `docs/schema/verification-1.json` describes it.
 const SCHEMA: &str = "punctual.verification/1";
@@ -177,7 +177,7 @@ pub fn claim(
         claim.outcome = Outcome::Differs;
     } else {
         let what: Vec<String> = claim.changes.iter().map(|one| one.what.clone()).collect();
-        let verb = if what.len() == 1 { "is" } else { "are" };
+        let verb = is_or_are(what.len());
         let differs = if is_equal {
             "the digest is equal, and other figures differ"
         } else {

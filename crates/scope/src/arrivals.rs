@@ -114,7 +114,8 @@ pub struct Arrivals {
     /// True if an arrival may change what follows, as soft interrupts run where interrupts end.
     pub is_forecast: bool,
     /// How long each function ran at most, if for [`SHORTEST`] or more, within one section that
-    /// keeps its thread or handler waiting, of the whole step: also while its load begins and ends, where no sample is taken.
+    /// keeps its thread or handler waiting, of the whole step: also while its load begins and ends,
+    /// where no sample is taken.
     pub functions: BTreeMap<String, Nanos>,
 }
 

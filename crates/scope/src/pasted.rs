@@ -83,6 +83,9 @@ pub struct Told {
     /// Length of the whole.
     #[serde(rename = "whole_ns")]
     pub whole: Option<Nanos>,
+    /// The moment of its end, by the trace's clock, where losses of events before it matter.
+    #[serde(skip)]
+    end: Option<Nanos>,
     /// Its parts, in the order of time.
     pub pieces: Vec<Piece>,
     /// Index of the part that stood in the way for longest; `None` if it is not known.
@@ -173,6 +176,10 @@ fn of_section(text: &str) -> Option<Told> {
     let mut told = page.told();
     told.events = trace.events.len();
     (told.lost, told.unread) = (trace.lost, trace.unread);
+    if told.is_lost(text) {
+        let why = || "events of its CPU were lost for most of it".to_owned();
+        told.undecided.get_or_insert_with(why);
+    }
     told.notes.extend(notes::of(&page, &told));
     let is_short = told
         .whole
@@ -233,6 +240,27 @@ fn longest_of_excerpt(text: &str, events: &[TraceEvent]) -> Option<Longest> {
         started,
         ended,
     })
+}
+
+/// Returns the pairs of moments of a CPU's events between which others were lost; `None` for what
+/// was lost before its first one.
+fn losses(text: &str, cpu: u32) -> Vec<(Option<Nanos>, Nanos)> {
+    let head = format!("CPU:{cpu} [");
+    let mut found = Vec::new();
+    let (mut before, mut is_lost) = (None, false);
+    for line in text.lines() {
+        let read = ftrace::read(line);
+        let tells_loss = read.lost > 0 || notes::losses_without_number(line) > 0;
+        is_lost |= tells_loss && line.trim_start().starts_with(&head);
+        let Some(event) = read.events.first().filter(|_| read.cpus == [cpu]) else {
+            continue;
+        };
+        if is_lost {
+            found.push((before, event.at));
+        }
+        (before, is_lost) = (Some(event.at), false);
+    }
+    found
 }
 
 /// Returns the pairs of moments of a trace between which there are lines of no known form.
@@ -416,10 +444,11 @@ impl Page<'_> {
             whose: Some(name(task)),
             cpu: Some(cpu),
             whole: Some(to - from),
+            end: Some(to),
             pieces: window.pieces(),
             notes: vec![
-                "no limit is named in it: told is the longest wait of a thread from its \
-                         wake-up to the CPU"
+                "no limit is named in it: this is the longest wait of a thread from its wake-up \
+                 to the CPU"
                     .into(),
             ],
             ..self.base()
@@ -520,6 +549,22 @@ impl Page<'_> {
 }
 
 impl Told {
+    /// Returns true if at least half of its time lies between two events of its CPU of which those
+    /// between were lost.
+    fn is_lost(&self, text: &str) -> bool {
+        let (Some(end), Some(whole), Some(cpu)) = (self.end, self.whole, self.cpu) else {
+            return false;
+        };
+        let begin = end - whole;
+        let lost = losses(text, cpu)
+            .into_iter()
+            .fold(Nanos::ZERO, |sum, (from, to)| {
+                let from = from.map_or(begin, |from| from.max(begin));
+                sum + (to.min(end) - from).max(Nanos::ZERO)
+            });
+        lost * 2 >= whole
+    }
+
     /// Finds the culprit, or says that it cannot be determined.
     fn settle(&mut self) {
         let whole = self.whole.unwrap_or_default();

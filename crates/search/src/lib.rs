@@ -103,7 +103,7 @@ pub const BATCHES: usize = 2;
 const SCALED: usize = 8;
 
 /// The target and the settings of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// The kernel's id.
     pub kernel: String,
@@ -361,12 +361,8 @@ mod tests {
         Asked {
             kernel: "k".into(),
             image_sha256: "1f".into(),
-            boot: String::new(),
             seed,
-            root: false,
-            random: false,
-            grammar: String::new(),
-            each: None,
+            ..Asked::default()
         }
     }
 

@@ -20,7 +20,7 @@ use punctual_report::campaign::{
     Campaign as Report, Cluster, PlannedRun, Worst, campaign_json, campaign_page, campaign_text,
     plan_json,
 };
-use punctual_report::text::{counted, thousands};
+use punctual_report::text::{counted, is_or_are, thousands};
 use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
 use punctual_runner::campaign::{self, Campaign as Matrix, Durations, Place, Ready, Setting};
 use punctual_runner::systems::{Builder, PreparedSystem};
@@ -596,10 +596,6 @@ fn in_all(runs: &[Duration], side_by_side: usize) -> Duration {
     let sum: Duration = runs.iter().sum();
     let longest = runs.iter().max().copied().unwrap_or_default();
     sum.div_f64(side_by_side as f64).max(longest)
-}
-
-fn is_or_are(count: usize) -> &'static str {
-    if count == 1 { "is" } else { "are" }
 }
 
 /// The number of the worst sample.

@@ -2,7 +2,6 @@
 //! `punctual import`: measurements of other programs, and runs of other stores.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -206,21 +205,8 @@ fn content(path: &Path) -> Result<Vec<u8>> {
         return Err(UsageError(wrong).into());
     }
     let file = super::open_named(path)?;
-    read_at_most(file, BYTES_MAX).with_context(|| shown.to_string())
-}
-
-/// Reads a source to its end, unless that is beyond so many bytes.
-fn read_at_most(source: impl Read, most: u64) -> Result<Vec<u8>> {
-    let mut content = Vec::new();
-    source.take(most + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > most {
-        let most = most >> 20;
-        let wrong = format!(
-            "expected at most {most} MiB, found more: import the lines of the result alone"
-        );
-        return Err(UsageError(wrong).into());
-    }
-    Ok(content)
+    let advice = "import the lines of the result alone";
+    super::read_at_most(file, BYTES_MAX, advice).with_context(|| shown.to_string())
 }
 
 /// Returns true if there is such a file of `punctual export`. Read errors are reported later, when
@@ -321,6 +307,7 @@ mod tests {
     use punctual_exchange::Writer;
 
     use super::*;
+    use crate::commands::read_at_most;
 
     #[test]
     fn what_is_no_file_is_named_once_and_no_file_is_read_without_bound() {
@@ -340,8 +327,8 @@ mod tests {
         }
         let most = 1 << 20;
         let bytes = vec![b' '; most];
-        assert_eq!(read_at_most(&bytes[..], most as u64).unwrap(), bytes);
-        let error = read_at_most(std::io::repeat(b' '), most as u64).unwrap_err();
+        assert_eq!(read_at_most(&bytes[..], most as u64, "").unwrap(), bytes);
+        let error = read_at_most(std::io::repeat(b' '), most as u64, "").unwrap_err();
         assert!(error.to_string().contains("at most 1 MiB"), "{error}");
     }
 

@@ -665,13 +665,8 @@ mod tests {
     fn found(seed: u64) -> Found {
         Found::new(Asked {
             kernel: "debian-6.12".into(),
-            image_sha256: String::new(),
-            boot: String::new(),
             seed,
-            root: false,
-            random: false,
-            grammar: String::new(),
-            each: None,
+            ..Asked::default()
         })
     }
 

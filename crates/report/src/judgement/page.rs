@@ -111,36 +111,3 @@ pub fn stood_in_the_way(judgement: &Judgement, stories: &Stories, runs: &[Run]) 
         }
     } }
 }
-
-#[cfg(test)]
-mod tests {
-    use punctual_judge::{Baselines, judge};
-    use punctual_model::Nanos;
-    use punctual_model::limit::Demand;
-
-    use super::*;
-    use crate::fixtures::{self, assert_has};
-
-    #[test]
-    fn the_title_names_a_subject_that_is_alone_and_the_suite_of_several() {
-        let limit = Limit {
-            name: None,
-            probe: "timer".into(),
-            load: Some("stress".into()),
-            variant: None,
-            part: None,
-            subject: None,
-            demand: Demand::Never(Nanos::from_micros(100)),
-            confidence: 0.95,
-            runs: None,
-        };
-        let page = |runs: &[Run]| {
-            let judgement = judge(std::slice::from_ref(&limit), runs, &Baselines::new()).unwrap();
-            judgement_page(&judgement, &Stories::new(), runs, &[])
-        };
-        // Of four subjects three are unfit.
-        let runs = fixtures::seeds(5);
-        assert_has(&page(&runs), &["<h1>Punctual: demo is unfit: "]);
-        assert_has(&page(&runs[..5]), &["<h1>Punctual: none is unfit: "]);
-    }
-}

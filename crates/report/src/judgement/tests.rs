@@ -335,3 +335,15 @@ fn kcidb_and_openmetrics_say_the_same_as_the_verdicts() {
     }
     assert!(text.ends_with("# EOF\n"));
 }
+
+#[test]
+fn the_title_names_a_subject_that_is_alone_and_the_suite_of_several() {
+    let page = |runs: &[Run]| {
+        let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], runs);
+        judgement_page(&judgement, &Stories::new(), runs, &[])
+    };
+    // Of four subjects three are unfit.
+    let runs = fixtures::seeds(5);
+    assert_has(&page(&runs), &["<h1>Punctual: demo is unfit: "]);
+    assert_has(&page(&runs[..5]), &["<h1>Punctual: none is unfit: "]);
+}

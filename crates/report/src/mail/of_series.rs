@@ -12,7 +12,7 @@ use super::{Mail, Told, UNKNOWN, numbers};
 use crate::judgement::Outcome;
 use crate::matrix::distinct;
 use crate::series::{Change, Line, News, Row};
-use crate::text::{arrow, counted};
+use crate::text::{arrow, counted, is_or_are};
 
 /// The mail about lines in which something changed; `None` if nothing did.
 /// `runs` are all runs of the lines, `source` the words that ask for the kernels of tags. `page` is
@@ -87,7 +87,7 @@ fn about(lines: &[Line], news: &News) -> String {
     let lines_missing = lines.iter().filter(|line| line.rows.is_empty()).count();
     let releases = news.missing.len().saturating_sub(lines_missing);
     if releases > 0 {
-        let verb = if releases == 1 { "is" } else { "are" };
+        let verb = is_or_are(releases);
         let releases = counted(releases, "release");
         told.push(format!("{releases} {verb} not wholly measured."));
     }

@@ -20,6 +20,8 @@ struct Program {
     flags: &'static str,
     /// The letter of its option `--duration`.
     duration: char,
+    /// Its options that say how long it is to run.
+    lengths: &'static [&'static str],
     /// Long names of options, which may be shortened as far as they are unique: those that its
     /// reader does not complete itself, and all that begin like `--duration`.
     names: &'static [&'static str],
@@ -30,6 +32,7 @@ static CYCLICTEST: Program = Program {
     words: "cyclictest",
     flags: "BCEIMNPQRSUWfmnqrsuvwx",
     duration: 'D',
+    lengths: &["-D", "--duration", "-l", "--loops"],
     names: &[
         "deepest-idle-state",
         "default-system",
@@ -43,6 +46,7 @@ static RTLA: Program = Program {
     words: "timerlat hist",
     flags: "DUknqu",
     duration: 'd',
+    lengths: &["-d", "--duration"],
     names: &[
         "aligned",
         "auto",
@@ -236,7 +240,7 @@ struct Found {
     /// Its first word that is not understood, or whose value only the shell knew.
     unread: Option<String>,
     /// True if it measures nothing: a sentence, or a question for help.
-    is_sentence: bool,
+    measures_nothing: bool,
     /// True if it is no sentence for certain.
     is_certain: bool,
 }
@@ -244,7 +248,7 @@ struct Found {
 /// Returns the last command line of a program: of earlier ones nothing was measured here. What may
 /// be a sentence counts only if there is no other.
 fn last<'a>(found: &'a [Found], program: &str) -> Option<&'a Found> {
-    let is_own = |one: &&Found| one.program.name == program && !one.is_sentence;
+    let is_own = |one: &&Found| one.program.name == program && !one.measures_nothing;
     let certain = found.iter().rfind(|one| is_own(one) && one.is_certain);
     certain.or_else(|| found.iter().rfind(is_own))
 }
@@ -314,7 +318,7 @@ fn is_rest(line: &str) -> bool {
 
 /// Returns true for the quotation marks of a shell.
 fn is_quote(one: char) -> bool {
-    matches!(one, '"' | '\'')
+    matches!(one, '"' | '\'' | '`')
 }
 
 /// Returns the part of a word that is shown.
@@ -335,7 +339,7 @@ fn is_prompt(word: &str) -> bool {
 
 /// Returns true if a program's first option is written here, or a variable of the shell.
 fn begins_options(own: &str) -> bool {
-    own.starts_with(['-', '$'])
+    own.trim_start_matches(is_quote).starts_with(['-', '$'])
 }
 
 /// Returns the command lines in a line, or sentences that mention one.
@@ -493,8 +497,11 @@ impl Program {
                 return next
                     .is_none_or(|one| one.is_whitespace() || is_quote(one) || is_shell(one));
             }
-            let begins = before.ends_with(|c: char| c.is_whitespace() || "/#$\"';&|".contains(c));
-            let options = behind.strip_prefix(' ').map(str::trim_start);
+            let begins =
+                before.ends_with(|c: char| c.is_whitespace() || "/#$\"'`(=>;&|".contains(c));
+            let options = behind
+                .strip_prefix(char::is_whitespace)
+                .map(str::trim_start);
             (before.is_empty() || begins) && options.is_some_and(begins_options)
         });
         found.map(|(at, _)| at)
@@ -509,32 +516,31 @@ impl Program {
         lines: Range<usize>,
     ) -> Found {
         let plain = self.plain(words);
-        let unread = self.unread(&plain);
+        let all: Vec<&str> = plain.split_whitespace().collect();
+        let unread = self.unread_at(&plain);
         let options = &words[self.words.split(' ').count().min(words.len())..];
         let is_nothing = matches!(options, [only] if NOTHING.contains(&only.as_str()));
         let (mut is_sentence, mut is_certain) = (false, true);
-        if let Some(word) = &unread {
-            let is_before = |own: &&str| shortened(own) != *word;
-            let all = plain.split_whitespace().skip_while(is_before);
-            let behind: Vec<bool> = all.skip(1).map(is_option).collect();
+        if let Some(at) = unread {
+            let behind: Vec<bool> = all[at + 1..].iter().map(|own| is_option(own)).collect();
             let has_options = options.first().is_some_and(|first| begins_options(first));
             let is_comment = place.is_comment && !behind.contains(&true);
             let is_command = place.is_prompted || place.quote.is_some();
             let is_command = is_command || (place.is_start && has_options && !is_comment);
-            is_sentence = !is_command && !is_option(word);
+            is_sentence = !is_command && !is_option(all[at]);
             // Two words in a row are a sentence rather than an unknown option's arguments.
             let is_talk = behind.windows(2).any(|two| two == [false, false]);
             let is_bare = place.is_start && place.quote.is_none();
             is_certain = place.is_prompted || (is_bare && !is_talk);
         }
         // Nobody but the shell knew the value of a variable.
-        let variable = plain.split_whitespace().find(|word| word.contains('$'));
+        let variable = all.iter().copied().find(|word| word.contains('$'));
         Found {
             program: self,
             lines,
-            unread: variable.map(shortened).or(unread),
+            unread: variable.or(unread.map(|at| all[at])).map(shortened),
             text: kept.to_owned() + &plain,
-            is_sentence: is_sentence || is_nothing,
+            measures_nothing: is_sentence || is_nothing,
             is_certain,
         }
     }
@@ -614,7 +620,7 @@ impl Program {
         let names = self.names.iter().copied();
         let mut begun = names.filter(|own| own.starts_with(name));
         match (begun.next(), begun.next()) {
-            (Some(own), None) if !self.names.contains(&name) => own,
+            (Some(own), None) => own,
             _ => name,
         }
     }
@@ -622,6 +628,12 @@ impl Program {
     /// Returns the first word of a command line that is not understood, shortened; `None` if all
     /// are.
     fn unread(&self, line: &str) -> Option<String> {
+        let word = line.split_whitespace().nth(self.unread_at(line)?)?;
+        Some(shortened(word))
+    }
+
+    /// Returns the number of that word, from 0.
+    fn unread_at(&self, line: &str) -> Option<usize> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if self.is_understood(line) {
             return None;
@@ -646,11 +658,37 @@ impl Program {
         if !self.is_understood(&first(read)) {
             read = read.saturating_sub(1);
         }
-        words.get(read).map(|word| shortened(word))
+        (read < words.len()).then_some(read)
+    }
+
+    /// Returns true if each value that says how long the measurement is to run begins with a digit,
+    /// or is a variable.
+    fn has_lengths(&self, line: &str) -> bool {
+        let is_number = |value: &str| {
+            let digits = value.strip_prefix('+').unwrap_or(value);
+            digits.starts_with(|one: char| one.is_ascii_digit() || one == '$')
+        };
+        let mut words = line.split_whitespace().peekable();
+        while let Some(word) = words.next() {
+            let begun = self.lengths.iter().find_map(|name| word.strip_prefix(name));
+            let value = match begun {
+                Some("") => words.peek().copied(),
+                Some(own) if !word.starts_with("--") => Some(own),
+                Some(own) => own.strip_prefix('='),
+                None => None,
+            };
+            if value.is_some_and(|value| !is_number(value)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Returns true if a command line is understood to its last word.
     fn is_understood(&self, line: &str) -> bool {
+        if !self.has_lengths(line) {
+            return false;
+        }
         if self.name == CYCLICTEST.name {
             // Its reader passes over a line with a value that cyclictest refuses.
             return matches!(cyclictest_command::read(line), Ok(Some(_)));

@@ -80,7 +80,8 @@ pub fn interrupted(stack: &[String]) -> Option<Place<'_>> {
     place(below_entry(&stack[entry..]))
 }
 
-/// Leaves out an interrupt's entry at the top of a stack. On some architectures that is two functions.
+/// Leaves out an interrupt's entry at the top of a stack. On some architectures that is two
+/// functions.
 fn below_entry(stack: &[String]) -> &[String] {
     let own = stack.iter().take_while(|one| is_interrupt(one)).count();
     &stack[own..]

@@ -108,6 +108,14 @@ const IRQ: [&str; 3] = [
     "asm_sysvec_apic_timer_interrupt",
 ];
 
+/// Checks that another thread is blamed for the longest part of these events.
+fn assert_other_thread(events: Vec<TraceEvent>) {
+    let (span, preemption) = (SampleSpan::Lateness, Preemptibility::Rt);
+    let parts = told_by(Tracer::Osnoise, span, events, 160, preemption);
+    let expected = (PathStage::Switch, Cause::OtherThread, None);
+    assert_eq!(longest(&parts, 160), expected);
+}
+
 #[test]
 fn of_several_interrupts_the_first_of_a_timer_has_woken_it() {
     let timer = |from| noise(NoiseKind::Irq, "local_timer:236", from, from + 2);
@@ -116,10 +124,7 @@ fn of_several_interrupts_the_first_of_a_timer_has_woken_it() {
         timer(146),
         noise(NoiseKind::Thread, "stall:9", -50, 155),
     ];
-    let (span, preemption) = (SampleSpan::Lateness, Preemptibility::Rt);
-    let parts = told_by(Tracer::Osnoise, span, events, 160, preemption);
-    let expected = (PathStage::Switch, Cause::OtherThread, None);
-    assert_eq!(longest(&parts, 160), expected);
+    assert_other_thread(events);
 }
 
 /// The number behind an interrupt's name is not a thread's.
@@ -129,10 +134,7 @@ fn an_interrupt_whose_number_is_that_of_the_thread_is_not_its_own() {
         noise(NoiseKind::Irq, &format!("local_timer:{OWN}"), 1, 3),
         noise(NoiseKind::Thread, "stall:9", -50, 155),
     ];
-    let (span, preemption) = (SampleSpan::Lateness, Preemptibility::Rt);
-    let parts = told_by(Tracer::Osnoise, span, events, 160, preemption);
-    let expected = (PathStage::Switch, Cause::OtherThread, None);
-    assert_eq!(longest(&parts, 160), expected);
+    assert_other_thread(events);
 }
 
 /// On arm64 the entry of an interrupt is two functions of a stack.

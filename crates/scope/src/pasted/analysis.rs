@@ -202,11 +202,13 @@ impl Page<'_> {
             whose: Some(thread.map_or_else(unnamed, |one| name(&one.event.task))),
             cpu: Some(worst.cpu),
             source: "timerlat".into(),
+            end: Some(worst.event.at),
             ..of(&analysis, interrupted.as_deref())
         };
         if worst.is_irq {
             told.notes.push(
-                "told is how late its interrupt was: how late its thread was is not in it".into(),
+                "this is the lateness of the interrupt: the text does not show that of the thread"
+                    .into(),
             );
         }
         let is_noise = |event: &&TraceEvent| matches!(event.what, Happened::Noise { .. });

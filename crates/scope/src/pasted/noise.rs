@@ -104,6 +104,7 @@ impl Page<'_> {
             whose: Some(format!("{}-{}", event.task.comm, event.task.pid)),
             cpu: Some(cpu),
             whole: Some(gap.length),
+            end: Some(event.at),
             pieces,
             ..self.base()
         }

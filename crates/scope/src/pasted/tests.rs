@@ -781,3 +781,36 @@ fn an_interrupt_that_came_late_on_arm64_names_what_it_came_to() {
     let told = one(&changed(file!("rtla-new"), &[(x86, user), (below, "")]));
     assert_eq!(blamed(&told).0, Kind::Hardware);
 }
+
+#[test]
+fn what_was_lost_within_a_sample_is_no_way_and_blames_nobody() {
+    let sample = |loss: &str| {
+        format!(
+            "# tracer: timerlat
+          <idle>-0       [001] d.h2.   500.000010: #5 context    irq timer_latency      3000 ns
+          <idle>-0       [001] d.h2.   500.000012: irq_noise: local_timer:236 start 500.000008000 \
+             duration 5000 ns
+{loss}           <...>-867    [001] .....   500.000100: #5 context thread timer_latency    93000 ns
+"
+        )
+    };
+    let wait = |loss: &str| {
+        format!(
+            "     cat-7     [001] dN.2.   100.000100: sched_wakeup: comm=rt pid=8 prio=9 target_cpu=001
+{loss}     cat-7     [001] d..2.   100.050195: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 \
+             prev_state=R ==> next_comm=rt next_pid=8 next_prio=9
+"
+        )
+    };
+    for text in [&sample as &dyn Fn(&str) -> String, &wait] {
+        for loss in ["[LOST 4000 EVENTS]", "[LOST EVENTS]", "[EVENTS DROPPED]"] {
+            let told = one(&text(&format!("CPU:1 {loss}\n")));
+            assert_eq!(told.culprit, None, "{loss}: {told:#?}");
+            let why = told.undecided.unwrap();
+            assert_eq!(why, "events of its CPU were lost for most of it", "{loss}");
+        }
+        // Another CPU's are none of its own.
+        let other = one(&text("CPU:2 [LOST 4000 EVENTS]\n"));
+        assert!(other.culprit.is_some(), "{other:#?}");
+    }
+}

@@ -146,9 +146,8 @@ pub struct SectionTracer<'a> {
     calls_action: bool,
     log: Vec<(Func, u64)>,
     found: HashMap<(SectionKind, Func, u32), Found>,
-    /// The length, in instructions, from which on a section's functions are kept; `None` if none
-    /// are.
-    long: Option<u64>,
+    /// The length, in instructions, from which on a section's functions are kept.
+    long: u64,
     /// How long each function ran at most within one long section, by step and kind.
     ran: HashMap<(u32, SectionKind, Func), u64>,
     delays: DelayTracer,
@@ -197,7 +196,7 @@ impl<'a> SectionTracer<'a> {
             calls_action: false,
             log: Vec::new(),
             found: HashMap::new(),
-            long: None,
+            long: u64::MAX,
             ran: HashMap::new(),
             delays: DelayTracer::new(),
             mended: 0,
@@ -224,7 +223,7 @@ impl<'a> SectionTracer<'a> {
         long: u64,
     ) -> Self {
         Self {
-            long: Some(long),
+            long,
             timeline: Some(Timeline::of(steps)),
             program,
             ..Self::new(names, preemption, 0, false)
@@ -838,7 +837,7 @@ impl<'a> SectionTracer<'a> {
         found.count += 1;
         found.sum += length;
         let is_longest = length > found.longest;
-        let is_long = self.long.is_some_and(|long| length >= long);
+        let is_long = length >= self.long;
         if !(is_longest || is_long) {
             return;
         }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A trace from elsewhere, in a file or on standard input.
 
-use std::io::{Read as _, stdin};
+use std::io::{Read, stdin};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use punctual_scope::pasted::{self, Told};
 
-use super::super::open_named;
+use super::super::{open_named, read_at_most};
 use crate::UsageError;
 
 /// The longest text that is read, in bytes.
@@ -27,20 +27,12 @@ pub fn neither(name: &str) -> UsageError {
 
 /// Explains the traces in a file.
 pub fn explain(name: &str) -> Result<Vec<Told>> {
-    let mut bytes = Vec::new();
-    if name == "-" {
-        stdin().take(TEXT_MOST + 1).read_to_end(&mut bytes)?;
-    } else {
-        let file = open_named(Path::new(name))?;
-        let read = file.take(TEXT_MOST + 1).read_to_end(&mut bytes);
-        read.with_context(|| name.to_owned())?;
-    }
-    if bytes.len() as u64 > TEXT_MOST {
-        let most = TEXT_MOST >> 20;
-        let why =
-            format!("{name}: expected at most {most} MiB of text: cut what is late out of it");
-        return Err(UsageError(why).into());
-    }
+    let source: Box<dyn Read> = match name {
+        "-" => Box::new(stdin()),
+        _ => Box::new(open_named(Path::new(name))?),
+    };
+    let bytes = read_at_most(source, TEXT_MOST, "cut what is late out of it")
+        .with_context(|| name.to_owned())?;
     let told = pasted::explain(&String::from_utf8_lossy(&bytes));
     if told.is_empty() {
         return Err(UsageError(no_trace(name, &bytes)).into());

@@ -171,7 +171,7 @@ fn a_long_command_line_is_read_in_no_time() {
 /// it is a sentence.
 fn first(text: &str) -> Option<(String, Option<String>, bool)> {
     let one = above(text).into_iter().next()?;
-    Some((one.text, one.unread, one.is_sentence))
+    Some((one.text, one.unread, one.measures_nothing))
 }
 
 #[test]
@@ -454,5 +454,30 @@ fn the_command_line_of_json_is_replaced_where_it_is_read_otherwise() {
     for command in ["./ct -q --new", "sudo cyclictest-2.6 -q --new"] {
         let unread = CYCLICTEST.unread(&plain_of_json(command));
         assert_eq!(unread.as_deref(), Some("--new"), "{command}");
+    }
+}
+
+#[test]
+fn a_command_in_marks_and_a_length_that_is_no_number_make_no_whole_measurement() {
+    for line in [
+        "cyclictest \"$@\"",
+        "root@b:~# cyclictest\t-D $LENGTH -i1000 -h100",
+        "root@b:~# cyclictest -i1000 -h100 -D “24h”",
+        "root@b:~# cyclictest -i1000 -D=24h -h100",
+        "root@b:~# cyclictest -i1000 -l “86400000”",
+        "root@b:~# rtla timerlat hist -d “24h”",
+        "root@b:~# rtla timerlat hist -d=24h",
+    ] {
+        let (_, unread, is_sentence) = first(line).unwrap();
+        assert!(unread.is_some() && !is_sentence, "{line}: {unread:?}");
+    }
+    for line in [
+        "`cyclictest -D 24h -i1000 -h100 -q`",
+        "root@b:~# cyclictest \"-D\" 24h -i1000",
+        "root@b:~# cyclictest\t-D 24h -i1000",
+        "(cyclictest -D 24h -i1000 -q )",
+    ] {
+        let (text, ..) = first(line).unwrap();
+        assert!(text.contains("-D 24h"), "{line}: {text}");
     }
 }
