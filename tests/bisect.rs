@@ -14,6 +14,9 @@ const LINE: &str = "debian-6.12-rt";
 /// and 4.67 µs before.
 const SOONER: &str = "6.12.85";
 
+/// A boot argument with which each wake-up takes longer.
+const SLOWER: &str = "trace_event=timer,irq,sched";
+
 /// A few wake-ups.
 fn suite(scratch: &Scratch) -> String {
     scratch.suite(
@@ -241,39 +244,18 @@ fn git_bisect_finds_the_commit_and_skips_what_does_not_boot() {
 
     let tree = scratch.path("tree");
     fs::create_dir(&tree).expect("a directory");
-    let slower = "trace_event=timer,irq,sched";
     // The third does not boot; the fourth is the first that is slower.
-    commits(&tree, &["", "", "rdinit=/none", slower, slower]);
+    commits(&tree, &["", "", "rdinit=/none", SLOWER, SLOWER]);
     let script = format!(
         "exec punctual judge {suite} --kernel {} --boot \"$(cat boot)\" --limits {limits} \
          --quiet --git-bisect --no-explain >&2\n",
         KERNELS[1]
     );
     let script = scratch.file("bisect.sh", script);
-    let mut run = Command::new("git");
-    scratch.prepare(&mut run);
-    let programs = punctual_tests::programs();
-    let path = std::env::var("PATH").expect("a path");
-    run.env("PATH", format!("{}:{path}", programs.display()));
-    let ended = Ended::of(
-        run.current_dir(&tree)
-            .args(["bisect", "run", "sh", &script]),
-    );
-    let said = format!("{}{}", ended.stdout, ended.stderr);
+    let said = bisected(&scratch, &tree, &script);
     // Git cannot tell the commit that was skipped from the one behind it.
     assert_has(&said, &["only 'skip'ped commits left"]);
-    let mut log = Command::new("git");
-    let log = Ended::of(log.current_dir(&tree).args(["bisect", "log"]));
-    for expected in [
-        "good: [",
-        "] commit 2",
-        "skip: [",
-        "] commit 3",
-        "bad: [",
-        "] commit 4",
-    ] {
-        assert_has(&log.stdout, &[expected]);
-    }
+    assert_verdicts(&tree);
 
     // A mistake ends the bisection: it is neither good nor bad.
     for (limits, status) in [(limits.as_str(), 0), ("none.toml", 128)] {
@@ -287,5 +269,83 @@ fn git_bisect_finds_the_commit_and_skips_what_does_not_boot() {
         ];
         let ended = scratch.run(&[&words[..], &["--limits", limits]].concat());
         assert_ends(&ended, status, &[]);
+    }
+}
+
+/// The same commits without a limit: each is judged by what got worse from the first to the last.
+#[test]
+fn git_bisect_finds_the_commit_by_the_figure_that_got_worse() {
+    if !punctual_skip::program("git") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = suite(&scratch);
+    for (boot, name) in [("", "good"), (SLOWER, "bad")] {
+        let words = ["--kernel", KERNELS[1], "--boot", boot, "--seeds", "1..5"];
+        let runs = scratch.measure(&[&[suite.as_str()], &words[..]].concat());
+        let ids = runs.iter().map(|run| run["id"].as_str().expect("an id"));
+        let set = ["baseline", "set", name].into_iter().chain(ids);
+        assert_ends(&scratch.run(&set.collect::<Vec<_>>()), 0, &[]);
+    }
+    let tree = scratch.path("tree");
+    fs::create_dir(&tree).expect("a directory");
+    commits(&tree, &["", "", "rdinit=/none", SLOWER, SLOWER]);
+    let script = format!(
+        "exec punctual gate {suite} --baseline good --bad bad --kernel {} --boot \"$(cat boot)\" \
+         --quiet --git-bisect >&2\n",
+        KERNELS[1]
+    );
+    let script = scratch.file("bisect.sh", script);
+    let said = bisected(&scratch, &tree, &script);
+    assert_has(
+        &said,
+        &[
+            "good: the typical wake-up of timer, idle, cpu0, ",
+            "it got worse after this commit",
+            "bad: the typical wake-up of timer, idle, cpu0, ",
+            "it is worse in this commit",
+            "this commit is undecided: it is skipped",
+            "only 'skip'ped commits left",
+        ],
+    );
+    assert_verdicts(&tree);
+
+    // Nothing to look for, and no bad kernel: the bisection ends, before anything is measured.
+    let words = ["gate", &suite, "--baseline", "good", "--kernel", KERNELS[1]];
+    for (bad, wrong) in [
+        (&["--bad", "good"][..], "expected runs that are worse"),
+        (&[], "expected --bad"),
+    ] {
+        let ended = scratch.run(&[&words[..], bad, &["--git-bisect"]].concat());
+        assert_ends(&ended, 128, &[]);
+        assert_has(&ended.stderr, &[wrong]);
+    }
+}
+
+/// The output of `git bisect run` with a script.
+fn bisected(scratch: &Scratch, tree: &Path, script: &str) -> String {
+    let mut run = Command::new("git");
+    scratch.prepare(&mut run);
+    let programs = punctual_tests::programs();
+    let path = std::env::var("PATH").expect("a path");
+    run.env("PATH", format!("{}:{path}", programs.display()));
+    run.current_dir(tree).args(["bisect", "run", "sh", script]);
+    let ended = Ended::of(&mut run);
+    format!("{}{}", ended.stdout, ended.stderr)
+}
+
+/// Asserts that the second commit was good, the third was skipped, and the fourth was bad.
+fn assert_verdicts(tree: &Path) {
+    let mut log = Command::new("git");
+    let log = Ended::of(log.current_dir(tree).args(["bisect", "log"]));
+    for expected in [
+        "good: [",
+        "] commit 2",
+        "skip: [",
+        "] commit 3",
+        "bad: [",
+        "] commit 4",
+    ] {
+        assert_has(&log.stdout, &[expected]);
     }
 }

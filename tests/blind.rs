@@ -7,23 +7,27 @@
 //! that a trial of hours may end and go on.
 #![forbid(unsafe_code)]
 
+#[path = "blind/commits.rs"]
+mod commits;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use fastrand::Rng;
 use punctual_tests::linux::{SMALL, TREE, add, git, put, tree};
 use punctual_tests::{Scratch, json};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 const USAGE: &str = "\
 Usage: tools/blind [--planted N] [--harmless N] [--seed N] [--results FILE]
-                   [--only WORDS] [--show] [--list]
+                   [--only WORDS] [--commits N] [--show] [--list]
 
 Compiles kernels of Debian's source, N with something planted (6) and N changed
 in a harmless way (6), holds each against the kernel as it was by `punctual
@@ -31,8 +35,10 @@ gate --arrivals`, and prints a table in Markdown: what was found, missed, blamed
 and which alarms were false. Each takes three minutes or so on two idle cores;
 the source is fetched once. --results keeps each verdict in FILE, a line of JSON
 each: the same command goes on where it ended. --only tries those edits alone
-whose names have WORDS, or those of another --only. --show prints the table of
-what is in FILE, and tries nothing. --list prints the edits.";
+whose names have WORDS, or those of another --only. --commits has `git bisect run
+punctual gate` look for each planted fault among N commits, the others harmless:
+ten to twenty minutes each. --show prints the table of what is in FILE, and tries
+nothing. --list prints the edits.";
 
 /// The verdict on a kernel that could not be measured.
 const NOT_JUDGED: &str = "not judged";
@@ -182,6 +188,8 @@ struct Asked {
     results: Option<PathBuf>,
     /// Words of which an edit's name has one; empty for all edits.
     only: Vec<String>,
+    /// The number of commits in each series; `None` if kernels are tried one by one.
+    commits: Option<usize>,
     is_show: bool,
 }
 
@@ -203,6 +211,7 @@ fn run(words: Vec<String>) -> Result<()> {
         seed: 1,
         results: None,
         only: Vec::new(),
+        commits: None,
         is_show: false,
     };
     let mut words = words.into_iter();
@@ -234,6 +243,7 @@ fn run(words: Vec<String>) -> Result<()> {
             "--planted" => asked.planted = number()? as usize,
             "--harmless" => asked.harmless = number()? as usize,
             "--seed" => asked.seed = number()?,
+            "--commits" => asked.commits = Some(number()? as usize),
             "--list" => {
                 for edit in &edits.edit {
                     let kind = if edit.is_planted() {
@@ -251,6 +261,9 @@ fn run(words: Vec<String>) -> Result<()> {
             }
             other => anyhow::bail!("found {other}\n\n{USAGE}"),
         }
+    }
+    if let Some(of) = asked.commits {
+        return commits::run(&edits.edit, &asked, of);
     }
     let drawn = drawn(&edits.edit, &asked);
     let mut said = kept(&asked, &drawn)?;
@@ -283,17 +296,23 @@ fn run(words: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The verdicts in the file of an earlier, unfinished trial that belong to this one.
-fn kept(asked: &Asked, drawn: &[Drawn]) -> Result<Vec<Said>> {
-    let Some(path) = &asked.results else {
+/// The results in the file of an earlier, unfinished trial.
+fn lines_of<T: DeserializeOwned>(path: Option<&Path>) -> Result<Vec<T>> {
+    let Some(path) = path else {
         return Ok(Vec::new());
     };
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         text => text.with_context(|| path.display().to_string())?,
     };
-    let lines = text.lines().map(serde_json::from_str::<Said>);
-    let said = lines.collect::<Result<Vec<_>, _>>()?;
+    let lines = text.lines().map(serde_json::from_str::<T>);
+    let all = lines.collect::<Result<Vec<_>, _>>();
+    all.with_context(|| path.display().to_string())
+}
+
+/// Those verdicts, if they belong to this trial.
+fn kept(asked: &Asked, drawn: &[Drawn]) -> Result<Vec<Said>> {
+    let said: Vec<Said> = lines_of(asked.results.as_deref())?;
     let is_of_this = said.len() <= drawn.len()
         && said
             .iter()
@@ -301,8 +320,7 @@ fn kept(asked: &Asked, drawn: &[Drawn]) -> Result<Vec<Said>> {
             .all(|(said, drawn)| said.edit == drawn.edit.name && said.number == drawn.number);
     ensure!(
         is_of_this,
-        "{} is of another trial: name another file",
-        path.display()
+        "the results are of another trial: name another file"
     );
     Ok(said)
 }
@@ -377,15 +395,20 @@ fn burn(size: u64) -> String {
     )
 }
 
-fn tried(scratch: &Scratch, suite: &str, drawn: &Drawn) -> Result<Said> {
-    let Drawn { edit, number } = drawn;
-    git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
+/// Applies an edit to the work tree.
+fn apply(Drawn { edit, number }: &Drawn) {
     let to = edit.to.replace("BURN", &burn(*number));
     let to = to.replace("NUMBER", &number.to_string());
     match &edit.from {
         Some(from) => put(&edit.file, from, &to),
         None => add(&edit.file, &to),
     }
+}
+
+fn tried(scratch: &Scratch, suite: &str, drawn: &Drawn) -> Result<Said> {
+    let Drawn { edit, number } = drawn;
+    git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
+    apply(drawn);
     build(scratch, "blind-trial")?;
     let words = [
         "gate",

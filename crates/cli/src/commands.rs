@@ -11,6 +11,7 @@ mod bound;
 mod build_args;
 mod cache;
 mod campaign;
+mod commit_args;
 mod compare;
 #[cfg(feature = "manuals")]
 mod completions;

@@ -12,6 +12,7 @@ mod mends;
 mod page;
 mod side;
 mod standing;
+mod symptom;
 mod text;
 mod watched;
 
@@ -30,6 +31,7 @@ pub(crate) use page::why_page;
 pub use page::{gate_page, gated_page, page_runs};
 pub use side::Side;
 pub(crate) use side::machine;
+pub use symptom::Symptom;
 pub use text::{Detail, gate_text, sentence_of, title};
 pub(crate) use text::{arrow, differs, how_sure, listed, longer_functions, named, why_text};
 

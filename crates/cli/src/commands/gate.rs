@@ -10,24 +10,26 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use punctual_judge::Fitness;
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Run};
 use punctual_report::asked::Asked;
 use punctual_report::compare::{difference, plan_difference};
 use punctual_report::gate::{
-    Compared, Detail, Gate as Verdict, Standing, TOLERANCE, gate_json, gate_page, gate_text,
-    is_same_machine, is_unchanged, page_runs,
+    Compared, Detail, Gate as Verdict, Standing, Symptom, TOLERANCE, gate_json, gate_page,
+    gate_text, is_same_machine, is_unchanged, page_runs,
 };
 use punctual_report::judgement::{Case, Ksft, cases_of_gate};
 use punctual_report::mail::mail_of_gate;
-use punctual_runner::gate::{Guest, Looks, Side, guest, sides};
+use punctual_runner::gate::{Guest, Looks, Side, guest, sides, subjects};
 use punctual_runner::{documents, suites};
 
 use super::again::{again, further_minutes, within};
 use super::arrivals::WatchArgs;
+use super::commit_args::CommitArgs;
 use super::forms_args::FormsArgs;
 use super::measure::what::WhatArgs;
-use super::measure::{MeasureArgs, Prepared};
+use super::measure::{MeasureArgs, Prepared, side_by_side};
 use super::replay_args::ReplayArgs;
 use super::{baseline, is_run};
 use crate::output::say;
@@ -46,6 +48,7 @@ Examples:
   punctual gate --baseline stable --kernel mine --arrivals
   punctual gate --baseline stable --kernel mine --junit gate.xml
   punctual gate --baseline stable --kernel mine --mail mail.txt
+  git bisect run punctual gate --baseline good --bad bad --build . --git-bisect
 
 Equal digests are the same behaviour to the last sample. On the machine of the
 baseline, to the last byte, one seed shows it; on another, all seeds of the
@@ -59,7 +62,9 @@ found is kept, and a function that holds them up for longer is named. With
 Exit status: 0 unchanged, not worse, or changed within tolerance; 4 worse;
 5 undecided; 1 an error; 2 a wrong request; 3 interrupted. With --ktap, as the
 kernel's selftests have it: 0 all pass; 4 something cannot be measured there;
-1 anything else.";
+1 anything else. With --git-bisect, for `git bisect run`: 0 good; 4 worse (bad);
+125 undecided, or not to be built (skip); 128 an error (end).
+docs/method/bisection.md has more.";
 
 /// Tell whether a kernel got worse than its baseline, first by digest
 #[derive(Debug, Args)]
@@ -71,9 +76,13 @@ pub struct Gate {
     /// `punctual export` (may be repeated). Without a suite, its measurement is repeated
     #[arg(long, required = true, value_name = "NAME|RUN|FILE")]
     baseline: Vec<String>,
+    /// With --git-bisect: the runs of a kernel that is worse than the baseline. Commits are judged
+    /// by the figure that got worse by most (may be repeated)
+    #[arg(long, value_name = "NAME|RUN|FILE", requires = "git_bisect")]
+    bad: Vec<String>,
     /// While something is undecided, measure further seeds of both sides, for so long at most
     /// (20m)
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "git_bisect")]
     budget: Option<Nanos>,
     /// The smallest change that matters, in per cent of a measurement's median: what is higher
     /// by less is no reason to fail
@@ -87,6 +96,8 @@ pub struct Gate {
     /// Do not repeat runs to tell what the worst of it comes from
     #[arg(long)]
     no_explain: bool,
+    #[command(flatten)]
+    commit: CommitArgs,
     #[command(flatten)]
     watch: WatchArgs,
     #[command(flatten)]
@@ -106,11 +117,111 @@ struct Runs {
 impl Gate {
     /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
+        if self.commit.is_for_git() {
+            return CommitArgs::ended(|| self.judge_commit());
+        }
         let told = self.tell();
         self.forms.ended(told)
     }
 
+    /// Builds the kernel to be judged, if that is asked for; returns true if everything is ready.
+    fn build(&mut self) -> Result<bool> {
+        if !self.commit.is_built()? {
+            return Ok(true);
+        }
+        // What is wrong with the baseline is told before minutes of compiling.
+        baseline::named(&self.measure.store, &self.baseline)?;
+        self.commit.build(&mut self.measure)
+    }
+
     fn tell(&mut self) -> Result<(ExitStatus, Option<Ksft>)> {
+        if !self.build()? {
+            return Ok((ExitStatus::Incomplete, None));
+        }
+        let Some((mut gate, subjects, runs)) = self.gate()? else {
+            return Ok((ExitStatus::Incomplete, None));
+        };
+        if !self.no_explain {
+            self.explain(&mut gate, &subjects, &runs, interrupt::flag()?)?;
+        }
+        let result = self.show(&gate, runs)?;
+        let status = match gate.standing() {
+            Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => ExitStatus::Done,
+            Standing::Worse => ExitStatus::Unfit,
+            Standing::Undecided => ExitStatus::Undecided,
+        };
+        Ok((status, result))
+    }
+
+    /// The figure by which the bad kernel is worse than the baseline, and the bad kernel's runs;
+    /// `None` if Ctrl-C came.
+    fn symptom(&self) -> Result<Option<(Symptom, Vec<Run>)>> {
+        if self.bad.is_empty() {
+            let wrong = "--git-bisect: expected --bad, the runs of a kernel that is worse than the \
+                         baseline: commits are judged by the figure that got worse";
+            return Err(UsageError(wrong.into()).into());
+        }
+        let named = |names| baseline::named(&self.measure.store, names);
+        let (mut good, mut bad) = (named(&self.baseline)?, named(&self.bad)?);
+        let (store, at_once) = (self.measure.store.open()?, side_by_side(None)?);
+        let both = good.iter_mut().chain(&mut bad).collect();
+        // A figure of arrivals cannot be told of commits that are not watched.
+        let is_watched = self.watch.is_given();
+        if is_watched
+            && !self
+                .watch
+                .attach(&store, both, at_once, self.measure.quiet)?
+        {
+            return Ok(None);
+        }
+        let (asked, suite) = (self.bad.join(" "), good[0].suite.clone());
+        let subjects = subjects(&bad);
+        let sides = sides(&subjects, &good, &bad, &self.baseline.join(" "))?;
+        let [side] = &sides[..] else {
+            let found = subjects.join(", ");
+            let wrong = format!("--bad {asked}: expected runs of one subject, found {found}");
+            return Err(UsageError(wrong).into());
+        };
+        let gate = Verdict::of(&suite, "", &[compared(side)], 1.0, self.tolerate / 100.0);
+        let gate = gate.map_err(|refusal| UsageError(refusal.to_string()))?;
+        if let Some(symptom) = Symptom::of(&gate) {
+            return Ok(Some((symptom, bad)));
+        }
+        Err(UsageError(format!(
+            "--bad {asked}: expected runs that are worse than the baseline's, found {} ones: \
+             measure more seeds of both, or with --arrivals",
+            gate.standing().name()
+        ))
+        .into())
+    }
+
+    /// Builds, measures and judges one commit; `None` if Ctrl-C came.
+    fn judge_commit(&mut self) -> Result<Option<Fitness>> {
+        // What is wrong with the runs is told before minutes of compiling.
+        let Some((symptom, bad)) = self.symptom()? else {
+            return Ok(None);
+        };
+        if !self.build()? {
+            return Ok(None);
+        }
+        let Some((gate, subjects, runs)) = self.gate()? else {
+            return Ok(None);
+        };
+        if subjects.len() > 1 {
+            let (count, found) = (subjects.len(), subjects.join(", "));
+            let wrong = format!("--git-bisect: expected one subject, found {count}: {found}");
+            return Err(UsageError(wrong).into());
+        }
+        let own: Vec<&Run> = runs.here.iter().collect();
+        let fitness = symptom.judge(&gate, &own, &bad.iter().collect::<Vec<_>>());
+        let fitness = fitness.map_err(|refusal| UsageError(refusal.to_string()))?;
+        self.show(&gate, runs)?;
+        say!("{}", symptom.sentence(fitness));
+        Ok(Some(fitness))
+    }
+
+    /// Measures and judges; `None` if Ctrl-C came before there was any verdict.
+    fn gate(&mut self) -> Result<Option<(Verdict, Vec<String>, Runs)>> {
         self.forms.check()?;
         self.refuse_run()?;
         self.refuse_resume()?;
@@ -131,20 +242,11 @@ impl Gate {
             here: Vec::new(),
             further: Vec::new(),
         };
-        let Some(mut gate) = self.judged(&suite, &prepared, &subjects, &seeds, &mut runs)? else {
+        let gate = self.judged(&suite, &prepared, &subjects, &seeds, &mut runs)?;
+        if gate.is_none() {
             say!("punctual: interrupted: no verdict");
-            return Ok((ExitStatus::Incomplete, None));
-        };
-        if !self.no_explain {
-            self.explain(&mut gate, &subjects, &runs, interrupt::flag()?)?;
         }
-        let result = self.show(&gate, runs)?;
-        let status = match gate.standing() {
-            Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => ExitStatus::Done,
-            Standing::Worse => ExitStatus::Unfit,
-            Standing::Undecided => ExitStatus::Undecided,
-        };
-        Ok((status, result))
+        Ok(gate.map(|gate| (gate, subjects, runs)))
     }
 
     /// Refuses a run in place of the suite.
@@ -374,7 +476,7 @@ impl Gate {
 
     /// The command that continues where this one ends.
     fn decide(&self) -> Option<String> {
-        if !self.measure.is_virtual() {
+        if !self.measure.is_virtual() || self.commit.is_for_git() {
             return None;
         }
         Some(within(further_minutes(self.budget), &["--budget"]))

@@ -3,13 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
 use punctual_judge::{Baselines, Fitness, Judgement, Sequential, judge, runs_for_typical};
-use punctual_kernels::build::BuildError;
 use punctual_model::limit::{Demand, Reference};
 use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
@@ -22,15 +20,14 @@ use punctual_runner::{documents, limits, loads, suites};
 
 use super::again::{again, further_minutes, within};
 use super::arrivals::{self, WatchArgs};
-use super::build_args::{BuildArgs, made};
+use super::commit_args::CommitArgs;
 use super::forms_args::FormsArgs;
 use super::measure::what::ProbeArgs;
 use super::measure::{MeasureArgs, side_by_side, unanswered};
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, baseline, is_run, run_names};
-use crate::output::say;
 use crate::scale_args::parse_duration;
-use crate::{ExitStatus, UsageError, interrupt, output};
+use crate::{ExitStatus, UsageError, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,19 +85,11 @@ pub struct Judge {
     /// `punctual baseline list` shows, or a run (may be repeated)
     #[arg(long, value_name = "NAME|RUN")]
     baseline: Vec<String>,
-    /// Build the kernel that is judged from this source first, as `punctual kernel build`
-    /// does: a directory, or a package such as linux-source-6.12
-    #[arg(long, value_name = "DIR|PACKAGE", conflicts_with_all = ["kernel", "subject", "bench"])]
-    build: Option<String>,
     #[command(flatten)]
-    build_args: BuildArgs,
+    commit: CommitArgs,
     /// Do not repeat runs to tell why the samples were late that broke limits
     #[arg(long)]
     no_explain: bool,
-    /// End with the exit status that `git bisect run` understands: 0 fit, 4 unfit, 125
-    /// undecided (skip this commit), 128 an error (end the bisection)
-    #[arg(long)]
-    git_bisect: bool,
     #[command(flatten)]
     watch: WatchArgs,
     #[command(flatten)]
@@ -112,45 +101,22 @@ pub struct Judge {
 impl Judge {
     /// Runs the command.
     pub fn run(mut self) -> Result<ExitStatus> {
-        let is_ready = self.build();
-        if !self.git_bisect {
-            let told = self.tell(is_ready);
-            return self.forms.ended(told);
+        if self.commit.is_for_git() {
+            return CommitArgs::ended(|| {
+                let is_ready = self.build()?;
+                Ok(if is_ready {
+                    Some(self.judge()?.0)
+                } else {
+                    None
+                })
+            });
         }
-        // An error must not look like a bad commit, nor an interrupted run like one to skip.
-        match is_ready {
-            Ok(true) => {}
-            Ok(false) => return Ok(ExitStatus::GitEnd),
-            Err(error) => {
-                crate::tell(&error);
-                let is_of_commit = error.downcast_ref().is_some_and(BuildError::is_of_source);
-                if is_of_commit {
-                    say!("this commit does not build: it is skipped");
-                    return Ok(ExitStatus::GitSkip);
-                }
-                return Ok(ExitStatus::GitEnd);
-            }
-        }
-        let told = self.judge();
-        let is_interrupted = interrupt::flag()?.load(Ordering::SeqCst);
-        Ok(match told {
-            Ok(_) if is_interrupted => ExitStatus::GitEnd,
-            Ok((Fitness::Fit, _)) => ExitStatus::Done,
-            Ok((Fitness::Unfit, _)) => ExitStatus::Unfit,
-            Ok((Fitness::Undecided, _)) => {
-                say!("this commit is undecided: it is skipped");
-                ExitStatus::GitSkip
-            }
-            Err(error) => {
-                crate::tell(&error);
-                ExitStatus::GitEnd
-            }
-        })
+        let told = self.tell();
+        self.forms.ended(told)
     }
 
-    /// Judges, if everything is ready.
-    fn tell(&self, is_ready: Result<bool>) -> Result<(ExitStatus, Option<Ksft>)> {
-        if !is_ready? {
+    fn tell(&mut self) -> Result<(ExitStatus, Option<Ksft>)> {
+        if !self.build()? {
             return Ok((ExitStatus::Incomplete, None));
         }
         let (fitness, result) = self.judge()?;
@@ -164,15 +130,9 @@ impl Judge {
 
     /// Builds the kernel to be judged, if that is asked for; returns true if everything is ready.
     fn build(&mut self) -> Result<bool> {
-        let args = self.build_args.clone();
-        let Some(source) = self.build.clone() else {
-            if args.is_some() {
-                let wrong = "--config, --set and --full are for a kernel that is built: name its \
-                             source (--build DIR)";
-                return Err(UsageError(wrong.into()).into());
-            }
+        if !self.commit.is_built()? {
             return Ok(true);
-        };
+        }
         if self.what.iter().any(|word| is_run(word)) {
             let wrong = "--build is for a suite: runs that there are are judged as they are";
             return Err(UsageError(wrong.into()).into());
@@ -181,20 +141,7 @@ impl Judge {
         if let [suite] = self.what.as_slice() {
             limits_of(self.limits.as_deref(), suite)?;
         }
-        let Some(built) = made(&args.order(source))? else {
-            return Ok(false);
-        };
-        let kernel = built.kernel;
-        if !self.measure.quiet {
-            say!(
-                "{}: Linux {}, {}",
-                kernel.id,
-                kernel.release,
-                built.record.described
-            );
-        }
-        self.measure.take(vec![kernel.id]);
-        Ok(true)
+        self.commit.build(&mut self.measure)
     }
 
     /// Measures, judges and shows the result.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use std::collections::BTreeMap;
 
+use punctual_judge::Fitness;
 use punctual_model::arrivals::Arrivals;
 use punctual_model::probe::SampleSpan;
 use punctual_model::record::Unsupported;
@@ -109,6 +110,50 @@ fn equal_digests_are_unchanged_after_one_run() {
         )
     );
     schema(&gate_json(&gate)).unwrap();
+}
+
+#[test]
+fn a_commit_is_judged_by_the_figure_that_got_worse() {
+    let (good, bad) = (runs(1..=5, "g", 100), runs(1..=5, "b", 150));
+    let symptom = Symptom::of(&gate(&good, &bad)).unwrap();
+    let judged = |commit: &[Run]| {
+        let both = [commit, &bad].map(|runs| runs.iter().collect::<Vec<_>>());
+        let fitness = symptom.judge(&gate(&good, commit), &both[0], &both[1]);
+        fitness.unwrap()
+    };
+    // None of these is *not worse*: five seeds do not show it of all figures.
+    let near = runs_by(1..=5, "n", &|seed, value| {
+        value * (80 + 20 * (seed as i64 % 3)) / 100
+    });
+    assert_eq!(gate(&good, &near).standing(), Standing::Undecided);
+    assert_eq!(judged(&near), Fitness::Fit);
+    assert_eq!(
+        judged(&runs(1..=1, "n", 100)),
+        Fitness::Fit,
+        "one run, unchanged"
+    );
+    assert_eq!(judged(&runs(1..=5, "n", 70)), Fitness::Fit, "mended before");
+    assert_eq!(judged(&runs(1..=5, "n", 150)), Fitness::Unfit);
+    assert_eq!(
+        judged(&runs(1..=5, "n", 125)),
+        Fitness::Unfit,
+        "the first of two"
+    );
+    let both = runs_by(1..=5, "n", &|seed, value| {
+        value * (100 + 50 * (seed as i64 % 2)) / 100
+    });
+    assert_eq!(judged(&both), Fitness::Undecided);
+    assert_eq!(
+        judged(&runs(1..=2, "n", 101)),
+        Fitness::Undecided,
+        "two runs"
+    );
+    let told = symptom.sentence(Fitness::Unfit);
+    assert!(
+        told.starts_with("bad: the typical wake-up of timer, "),
+        "{told}"
+    );
+    assert!(Symptom::of(&gate(&good, &near)).is_none());
 }
 
 /// Asserts that each line has at most 72 columns, unless it is a command.

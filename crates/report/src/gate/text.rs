@@ -146,7 +146,7 @@ pub(crate) fn within(figure: &Judged) -> String {
 }
 
 /// `the typical wake-up`.
-fn usual(figure: &Judged, probe: &str) -> String {
+pub(super) fn usual(figure: &Judged, probe: &str) -> String {
     let sample = if probe == "timer" {
         "wake-up"
     } else {

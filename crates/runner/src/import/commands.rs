@@ -440,9 +440,21 @@ fn is_shell(one: char) -> bool {
     matches!(one, '|' | '>' | '<' | '&' | ';')
 }
 
-/// Returns the words of a command line as a shell has them, up to what it does with the output
-/// (`2>&1 | tee log`), or to a comment; and where they end. A quotation mark without a second one
-/// is dropped, and one behind a `\` is one like any other.
+/// Returns what stands behind the name of a file to which the shell sends the output: of
+/// `> log -D 1h`, the option.
+fn behind_name(line: &str) -> &str {
+    let name = line.trim_start_matches(['>', '<', '&', '|']).trim_start();
+    if let Some(quote) = name.chars().next().filter(|one| is_quote(*one)) {
+        let end = name[1..].find(quote);
+        return end.map_or("", |end| &name[end + 2..]);
+    }
+    let end = name.find(|one: char| one.is_whitespace() || is_shell(one));
+    end.map_or("", |end| &name[end..])
+}
+
+/// Returns the words of a command line as a shell has them, up to the next command (`| tee log`), or
+/// to a comment; and where they end. Files for the output (`2>&1`) are left out. A quotation mark
+/// without a second one is dropped, and one behind a `\` is one like any other.
 fn words(line: &str) -> (Vec<String>, usize) {
     let mut end = line.len();
     let mut words = Vec::new();
@@ -454,10 +466,12 @@ fn words(line: &str) -> (Vec<String>, usize) {
         }
         if one.is_whitespace() {
             words.extend(word.take());
-        } else if is_shell(one) || (one == '#' && word.is_none()) {
-            // The 2 of `2>` is no word of the command.
+        } else if matches!(one, '>' | '<') || (one == '&' && rest.as_str().starts_with('>')) {
+            // The 2 of `2>` is no word of the command, and a file's name is none.
             let is_number = |own: &String| own.chars().all(|one| one.is_ascii_digit());
-            word = word.filter(|own| !matches!(one, '>' | '<') || !is_number(own));
+            words.extend(word.take().filter(|own| !is_number(own)));
+            rest = behind_name(rest.as_str()).chars();
+        } else if is_shell(one) || (one == '#' && word.is_none()) {
             if is_shell(one) {
                 end -= rest.as_str().len() + one.len_utf8();
             }
@@ -515,9 +529,18 @@ impl Program {
         kept: &str,
         lines: Range<usize>,
     ) -> Found {
-        let plain = self.plain(words);
+        let mut plain = self.plain(words);
+        let mut unread = self.unread_at(&plain);
+        // Behind a comment's command line there may be a remark: `# cyclictest -D 24h (idle)`.
+        if let Some(at) = unread.filter(|_| place.is_comment) {
+            let all: Vec<&str> = plain.split_whitespace().collect();
+            let (command, remark) = all.split_at(at);
+            let is_length = |own: &&str| self.lengths.iter().any(|one| own.starts_with(one));
+            if command.iter().any(is_length) && !remark.iter().any(|own| is_option(own)) {
+                (plain, unread) = (command.join(" "), None);
+            }
+        }
         let all: Vec<&str> = plain.split_whitespace().collect();
-        let unread = self.unread_at(&plain);
         let options = &words[self.words.split(' ').count().min(words.len())..];
         let is_nothing = matches!(options, [only] if NOTHING.contains(&only.as_str()));
         let (mut is_sentence, mut is_certain) = (false, true);
@@ -539,7 +562,7 @@ impl Program {
             program: self,
             lines,
             unread: variable.or(unread.map(|at| all[at])).map(shortened),
-            text: kept.to_owned() + &plain,
+            text: format!("{kept}{plain}"),
             measures_nothing: is_sentence || is_nothing,
             is_certain,
         }

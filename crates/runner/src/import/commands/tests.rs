@@ -102,6 +102,11 @@ fn what_the_shell_does_with_the_output_is_no_part_of_a_command() {
         ("a -t 4 | tee log", &["a", "-t", "4"]),
         ("a -t 2>&1 | tee log", &["a", "-t"]),
         ("a -i200> log", &["a", "-i200"]),
+        ("a -q > log -D 24h", &["a", "-q", "-D", "24h"]),
+        ("a -q >log 2>&1 -D 24h | tee b", &["a", "-q", "-D", "24h"]),
+        ("a -q &>> 'my log' -t 2 & b", &["a", "-q", "-t", "2"]),
+        ("a -t 4 > log", &["a", "-t", "4"]),
+        ("a -t < \"x", &["a", "-t"]),
         ("a; b", &["a"]),
         ("a -q # all night", &["a", "-q"]),
         ("a \"b;c # d\" '|'", &["a", "b;c # d", "|"]),
@@ -118,7 +123,7 @@ fn a_command_ends_where_the_shell_begins_something_else() {
     for (line, rest) in [
         ("a -t 4", ""),
         ("a -t; b", "; b"),
-        ("a \\\"b;c\\\" 2>log", ">log"),
+        ("a \\\"b;c\\\" 2>log", ""),
         ("a # b; c", ""),
     ] {
         assert_eq!(&line[words(line).1..], rest, "{line}");
@@ -269,12 +274,22 @@ fn a_sentence_above_a_histogram_does_no_harm() {
     ] {
         assert_eq!(cut(line), None, "{line}");
     }
+    let (.., is_sentence) = first("rtla timerlat hist -h").unwrap();
+    assert!(is_sentence);
+}
+
+#[test]
+fn a_remark_behind_a_comments_command_does_not_hide_its_length() {
+    let (text, unread, is_sentence) = first("# rtla timerlat hist -d 60s - idle").unwrap();
+    assert_eq!((text.as_str(), unread), ("# rtla timerlat hist -d 60s", None));
+    assert!(!is_sentence);
     for line in [
-        "# rtla timerlat hist -d 60s - idle",
-        "rtla timerlat hist -h",
+        "# cyclictest -q -Sp99 -D 24h (a remark)",
+        "# cyclictest -q -Sp99 -D 24h - idle",
+        "cyclictest -q -Sp99 > log -D 24h",
     ] {
-        let (.., is_sentence) = first(line).unwrap();
-        assert!(is_sentence, "{line}");
+        let cut = cut(line).unwrap();
+        assert!(!cut.contains(UNREAD), "{line}: {cut}");
     }
 }
 

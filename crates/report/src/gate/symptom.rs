@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The figure by which a bad kernel is worse than a good one, for a bisection between them.
+
+use punctual_judge::Fitness;
+use punctual_model::Run;
+
+use super::{Compared, Gate, Judged, Row, Standing, TOLERANCE, text};
+use crate::compare::Refusal;
+use crate::matrix::Measurement;
+
+/// The figure that got worse by most from a good kernel to a bad one.
+///
+/// A commit between them is bad if this figure is worse there than on the good kernel, and good if
+/// it is worse on the bad kernel than there. Each is a verdict of the gate, at its level. That a
+/// commit is not worse need not be shown of any other figure, which few runs could do.
+#[derive(Debug)]
+pub struct Symptom {
+    row: Measurement,
+    name: String,
+    is_function: bool,
+    /// `the typical wake-up of timer, stress, cpu0, 4.15 → 4.66 µs`.
+    told: String,
+}
+
+impl Symptom {
+    /// Finds it in the gate that holds the bad kernel against the good one; `None` if nothing is
+    /// worse there.
+    pub fn of(bad: &Gate) -> Option<Self> {
+        let mut worse = bad.subjects.iter();
+        let one = worse.find(|one| one.standing == Standing::Worse)?;
+        let row = &one.rows[one.worst()?];
+        let figure = row.decisive()?;
+        let name = text::usual(figure, &row.row.probe);
+        Some(Self {
+            row: row.row.clone(),
+            name: figure.name.clone(),
+            is_function: figure.of.is_function(),
+            told: format!("{name} of {}, {}", row.row.title(), text::arrow(figure)),
+        })
+    }
+
+    /// Describes a commit's verdict, with the figure's values in the good and in the bad kernel.
+    pub fn sentence(&self, of: Fitness) -> String {
+        let told = &self.told;
+        match of {
+            Fitness::Fit => format!("good: {told}: it got worse after this commit"),
+            Fitness::Unfit => format!("bad: {told}: it is worse in this commit"),
+            Fitness::Undecided => {
+                format!("undecided: {told}: nothing shows on which side this commit is")
+            }
+        }
+    }
+
+    /// Judges a commit by its gate against the good kernel, and by its own runs and the bad
+    /// kernel's.
+    ///
+    /// # Errors
+    /// If they did not measure the same.
+    pub fn judge(&self, gate: &Gate, commit: &[&Run], bad: &[&Run]) -> Result<Fitness, Refusal> {
+        if gate.standing() == Standing::Unchanged {
+            return Ok(Fitness::Fit);
+        }
+        if self.is_worse(gate) {
+            return Ok(Fitness::Unfit);
+        }
+        let compared = Compared {
+            there: commit,
+            here: bad,
+            implied: Vec::new(),
+        };
+        let bad = Gate::of(&gate.suite, "", &[compared], 1.0, TOLERANCE)?;
+        Ok(if self.is_worse(&bad) {
+            Fitness::Fit
+        } else {
+            Fitness::Undecided
+        })
+    }
+
+    fn is_worse(&self, gate: &Gate) -> bool {
+        let is_own =
+            |one: &Judged| one.name == self.name && one.of.is_function() == self.is_function;
+        let rows = gate.subjects.iter().flat_map(|one| &one.rows);
+        let own = rows.filter(|row: &&Row| row.row == self.row);
+        let mut figures = own.flat_map(|row| &row.figures);
+        figures.any(|one| is_own(one) && one.standing == Standing::Worse)
+    }
+}
