@@ -282,10 +282,7 @@ fn git_bisect_finds_the_commit_by_the_figure_that_got_worse() {
     let suite = suite(&scratch);
     for (boot, name) in [("", "good"), (SLOWER, "bad")] {
         let words = ["--kernel", KERNELS[1], "--boot", boot, "--seeds", "1..5"];
-        let runs = scratch.measure(&[&[suite.as_str()], &words[..]].concat());
-        let ids = runs.iter().map(|run| run["id"].as_str().expect("an id"));
-        let set = ["baseline", "set", name].into_iter().chain(ids);
-        assert_ends(&scratch.run(&set.collect::<Vec<_>>()), 0, &[]);
+        baseline(&scratch, name, &[&[suite.as_str()], &words[..]].concat());
     }
     let tree = scratch.path("tree");
     fs::create_dir(&tree).expect("a directory");
@@ -320,6 +317,54 @@ fn git_bisect_finds_the_commit_by_the_figure_that_got_worse() {
         assert_ends(&ended, 128, &[]);
         assert_has(&ended.stderr, &[wrong]);
     }
+}
+
+/// A program's own tree, whose third commit does not compile.
+#[test]
+fn git_bisect_finds_the_commit_that_made_a_program_slower() {
+    if !punctual_skip::program("git") || !punctual_skip::program("gcc") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let tree = scratch.path("tree");
+    fs::create_dir(&tree).expect("a directory");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("app/control.c");
+    let source = source.display();
+    let (program, gcc) = (scratch.path("control"), "gcc -O1 -static -DPLANTED=");
+    let program = program.display();
+    for (planted, name) in [("0", "good"), ("700", "bad")] {
+        let built = format!("{gcc}{planted} -o {program} {source}");
+        let built = Ended::of(Command::new("sh").args(["-c", &built]));
+        assert_eq!(built.status, Some(0), "{}", built.stderr);
+        let words = ["--program", &program.to_string(), "--kernel", KERNELS[1]];
+        let words = [&words[..], &["-p", "duration_ms=110", "--seeds", "1..5"]].concat();
+        baseline(&scratch, name, &words);
+    }
+    commits(&tree, &["0", "0", "oops", "700", "700"]);
+    let script = format!(
+        "{gcc}$(cat boot) -o {program} {source} || exit 125\n\
+         exec punctual gate --baseline good --bad bad --quiet --git-bisect >&2\n"
+    );
+    let script = scratch.file("bisect.sh", script);
+    let said = bisected(&scratch, &tree, &script);
+    let figure = "the typical sample of app, idle, control execution, ";
+    assert_has(
+        &said,
+        &[
+            &format!("good: {figure}"),
+            "exact: equal digests with seed 1",
+            &format!("bad: {figure}"),
+        ],
+    );
+    assert_verdicts(&tree);
+}
+
+/// Measures, and calls the runs by that name.
+fn baseline(scratch: &Scratch, name: &str, words: &[&str]) {
+    let runs = scratch.measure(words);
+    let ids = runs.iter().map(|run| run["id"].as_str().expect("an id"));
+    let set = ["baseline", "set", name].into_iter().chain(ids);
+    assert_ends(&scratch.run(&set.collect::<Vec<_>>()), 0, &[]);
 }
 
 /// The output of `git bisect run` with a script.

@@ -77,7 +77,7 @@ pub struct Gate {
     #[arg(long, required = true, value_name = "NAME|RUN|FILE")]
     baseline: Vec<String>,
     /// With --git-bisect: the runs of a kernel that is worse than the baseline. Commits are judged
-    /// by the figure that got worse by most (may be repeated)
+    /// by the figure that got worse most (may be repeated)
     #[arg(long, value_name = "NAME|RUN|FILE", requires = "git_bisect")]
     bad: Vec<String>,
     /// While something is undecided, measure further seeds of both sides, for so long at most

@@ -238,22 +238,21 @@ pub(super) fn rows(
     other: &Column<'_>,
     terms: &Terms,
 ) -> Vec<Row> {
-    let drawn: Vec<Result<Vec<Drawn>, String>> = rows
-        .iter()
-        .map(|row| drawn(row, own, other, terms))
-        .collect();
-    let pairs = drawn.iter().flatten().flatten();
+    let drawn = rows.iter().map(|row| {
+        let drawn = drawn(row, own, other, terms);
+        drawn.unwrap_or_else(|gap| (Vec::new(), Some(gap)))
+    });
+    let drawn: Vec<(Vec<Drawn>, Option<String>)> = drawn.collect();
+    let pairs = drawn.iter().flat_map(|(all, _)| all);
     let pairs: Vec<Pair> = pairs.map(|drawn| drawn.pair.clone()).collect();
     let mut compared = compare_rows(&pairs, &terms.rule).into_iter();
     let numbers = numbers(rows, own, other, &terms.rule);
     let rows = rows.iter().zip(drawn).zip(numbers);
-    let row = |((row, drawn), numbers): ((&Measurement, Result<Vec<Drawn>, String>), Numbers)| {
+    let row = |((row, (drawn, gap)), numbers): ((&Measurement, _), Numbers)| {
+        let (drawn, gap): (Vec<Drawn>, Option<String>) = (drawn, gap);
         let differences = Differences::of(row, own, other, &numbers, terms.rule.effect);
-        let has_words = drawn.is_ok() && differences.told.is_some();
-        let (drawn, gap) = match drawn {
-            Ok(drawn) => (drawn, differences.told),
-            Err(gap) => (Vec::new(), Some(gap)),
-        };
+        let has_words = gap.is_none() && differences.told.is_some();
+        let gap = gap.or(differences.told);
         let compared: Vec<Comparison> = compared.by_ref().take(drawn.len()).collect();
         let figures = judged(&drawn, &compared, terms, own);
         let samples = found(own, row).iter().map(|(_, one)| one.count).sum();
@@ -274,14 +273,15 @@ pub(super) fn rows(
     rows.map(row).collect()
 }
 
-/// Returns the figures with samples on both sides.
-/// It is an error if something is missing on one side, or on both.
+/// Returns the figures with samples on both sides, and the reason why one of them is missing: then
+/// the others may show that something is worse, and never that nothing is.
+/// It is an error if the measurement is missing on one side, or on both.
 fn drawn(
     row: &Measurement,
     own: &Column<'_>,
     other: &Column<'_>,
     terms: &Terms,
-) -> Result<Vec<Drawn>, String> {
+) -> Result<(Vec<Drawn>, Option<String>), String> {
     let [here, there] = [own, other].map(|column| found(column, row));
     for (found, column, side) in [(&here, own, ""), (&there, other, " in the baseline")] {
         if found.is_empty() {
@@ -311,7 +311,7 @@ fn drawn(
         return Err("one of several steps of this name is missing in some runs".to_owned());
     }
     if counts().all(|count| count == 0) && worded(row).next().is_some() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     if let Some((run, gap)) = here.iter().chain(&there).find_map(watched::gap) {
         return Err(format!("{run}: not every arrival is known: {gap}"));
@@ -324,7 +324,7 @@ fn drawn(
         .chain(&there)
         .map(|(run, _)| run.id.clone())
         .collect();
-    let mut all = Vec::new();
+    let (mut all, mut gap) = (Vec::new(), None);
     for figure in figures_of(row) {
         let values = |stats: &[(u64, Stats)]| -> Vec<(u64, Nanos)> {
             let value = |(seed, stats): &(u64, Stats)| Some((*seed, (figure.value)(stats)?));
@@ -332,11 +332,16 @@ fn drawn(
         };
         let (here, there) = (values(&own), values(&other));
         let is_whole = (here.len(), there.len()) == (own.len(), other.len());
-        if !is_whole && (figure.leads || !(here.is_empty() && there.is_empty())) {
-            let name = figure.name;
-            return Err(format!("{name}: too few samples in one of the runs"));
-        }
         if !is_whole {
+            let name = figure.name;
+            let too_few = format!("{name}: too few samples in one of the runs");
+            if figure.leads {
+                return Err(too_few);
+            }
+            // Without samples for it in any run, nobody expects it.
+            if !(here.is_empty() && there.is_empty()) {
+                gap = Some(too_few);
+            }
             continue;
         }
         all.push(Drawn {
@@ -359,7 +364,7 @@ fn drawn(
         let is_of_samples = matches!(one.of, Of::Samples | Of::Sampled);
         one.pair.is_identical = identical && (is_of_samples || one.there == one.here);
     }
-    Ok(all)
+    Ok((all, gap))
 }
 
 /// Adds a quantile that leads, if every arrival of all runs is known.

@@ -8,7 +8,7 @@ use super::{Compared, Gate, Judged, Row, Standing, TOLERANCE, text};
 use crate::compare::Refusal;
 use crate::matrix::Measurement;
 
-/// The figure that got worse by most from a good kernel to a bad one.
+/// The figure that got worse most from a good kernel to a bad one.
 ///
 /// A commit between them is bad if this figure is worse there than on the good kernel, and good if
 /// it is worse on the bad kernel than there. Each is a verdict of the gate, at its level. That a

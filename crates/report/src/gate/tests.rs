@@ -156,6 +156,45 @@ fn a_commit_is_judged_by_the_figure_that_got_worse() {
     assert!(Symptom::of(&gate(&good, &near)).is_none());
 }
 
+/// Runs of a program, each of so many cycles.
+fn cycles(counts: [usize; 5], id: &str, per_cent: i64) -> Vec<Run> {
+    let run = |(seed, count): (u64, usize)| {
+        let mut run = fixtures::run("rt", seed);
+        run.id = format!("{id}{seed}");
+        run.unsupported.clear();
+        run.plan = format!("seed = {seed}\n[[step]]\nprobe = \"app\"\nrun = [\"loop\"]\n");
+        let values: Vec<i64> = (0..count as i64)
+            .map(|one| (3_000 + one) * per_cent / 100)
+            .collect();
+        run.recordings = vec![fixtures::recording(
+            ["app", "idle", "loop execution"],
+            &values,
+        )];
+        run
+    };
+    (1..).zip(counts).map(run).collect()
+}
+
+#[test]
+fn a_quantile_that_some_runs_lack_hides_nothing_worse() {
+    let good = cycles([200, 200, 150, 200, 200], "g", 100);
+    let same = gate(&good, &cycles([200, 20, 150, 200, 200], "n", 101));
+    assert_eq!(same.standing(), Standing::Undecided);
+    let worse = gate(&good, &cycles([200, 20, 150, 200, 200], "n", 150));
+    assert_eq!(worse.standing(), Standing::Worse);
+    let told = flowing(&worse);
+    assert!(
+        told.starts_with("worse: the typical sample of app, idle, loop execution"),
+        "{told}"
+    );
+    assert!(
+        told.contains(" p99: too few samples in one of the runs"),
+        "{told}"
+    );
+    assert!(!told.contains("worse: p99"), "{told}");
+    schema(&gate_json(&worse)).unwrap();
+}
+
 /// Asserts that each line has at most 72 columns, unless it is a command.
 fn assert_can_be_mailed(text: &str) {
     for line in text.lines().filter(|line| !line.contains("punctual ")) {

@@ -256,7 +256,12 @@ fn put_row(row: &Row, detail: Detail, lines: &mut Lines) {
 pub(super) fn row_lines(row: &Row, detail: Detail) -> Vec<(usize, String)> {
     let title = row.row.title();
     let standing = row.standing.name();
-    let mut lines = vec![match &row.gap {
+    // What is missing is no reason for a figure's verdict.
+    let (leads, follows) = match &row.gap {
+        Some(gap) if row.standing == Standing::Worse => (None, Some(gap)),
+        gap => (gap.as_ref(), None),
+    };
+    let mut lines = vec![match leads {
         Some(gap) => (0, format!("{title}: {standing}: {gap}")),
         None if row.figures.is_empty() || row.standing == Standing::Unchanged => {
             (0, format!("{title}: {standing}"))
@@ -267,6 +272,7 @@ pub(super) fn row_lines(row: &Row, detail: Detail) -> Vec<(usize, String)> {
         let figures = row.figures.iter();
         lines.extend(figures.map(|figure| (1, figure_line(figure))));
     }
+    lines.extend(follows.map(|gap| (1, gap.clone())));
     let differ_few = |found: &Difference| found.differing < FEW.min(found.compared);
     let mut found = row.differences.iter();
     let is_few = found.all(|(_, found)| differ_few(found));
