@@ -251,6 +251,15 @@ fn the_steps_of_a_job_say_what_is_wrong() {
         2,
         &["no file /no/limits"],
     );
+    // The last result is no baseline where it lies: this one would take its place.
+    let scratch = Scratch::new();
+    let out = scratch.path("out").display().to_string();
+    let own = format!("{out}/new.punctual");
+    assert_ends(
+        &steps(&["./x", "--out", &out, "--baseline", &own]),
+        2,
+        &["which is written anew"],
+    );
     // Both forges take these steps, and say of each of their own what it is.
     for form in ["action.yml", "gitlab/gate-program.yml"] {
         let form = fs::read_to_string(markdown::root().join(form)).expect("a form");
@@ -260,6 +269,7 @@ fn the_steps_of_a_job_say_what_is_wrong() {
         );
         // A file of the user's takes the place of the cache's baseline.
         assert_has(&form, &["BASELINE:-gate-program-baseline/new.punctual}\""]);
+        assert_has(&form, &["expected a file of punctual export"]);
     }
 }
 

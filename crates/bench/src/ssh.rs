@@ -58,6 +58,12 @@ const SYSTEM: &str = "Linux";
 /// asked.
 const MARK: &str = "punctual-board ";
 
+/// The words behind [`MARK`] in a line. A start-up file may print before it without ending the
+/// line, such as the title of a terminal.
+fn marked(line: &str) -> Option<&str> {
+    line.split_once(MARK).map(|(_, words)| words)
+}
+
 /// The reason why a board cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -72,7 +78,7 @@ pub enum Error {
         error: String,
     },
     /// There is no connection.
-    #[error("{host} is not reached: {said}")]
+    #[error("{host} is not reached: {said}{}", way_in(.said))]
     Unreachable {
         /// The board.
         host: String,
@@ -429,6 +435,17 @@ const PREPARE: &str = include_str!("ssh/prepare.sh");
 const PUT: &str = include_str!("ssh/put.sh");
 const BEGIN: &str = include_str!("ssh/begin.sh");
 
+/// The remedy for a connection that `ssh` refuses with these words; empty if none is known.
+fn way_in(said: &str) -> &'static str {
+    if said.contains("Host key verification failed") {
+        " (log in once by hand, so that `ssh` knows the board's host key)"
+    } else if said.contains("Permission denied") {
+        " (use an agent, or a key without a passphrase: nobody is asked for a password)"
+    } else {
+        ""
+    }
+}
+
 /// The systems that have a target, as `uname -sm` prints them.
 fn known() -> String {
     let [others @ .., last] = &Processor::ALL.map(Processor::uname);
@@ -458,7 +475,7 @@ fn until_reached<T>(
 /// Asks what a board is.
 fn ask(route: &Route, cancel: &AtomicBool) -> Result<Processor, Error> {
     let said = shell::run(route, ASK, &[], None, cancel)?;
-    let Some(found) = said.lines().find_map(|line| line.strip_prefix(MARK)) else {
+    let Some(found) = said.lines().find_map(marked) else {
         let host = route.name().to_owned();
         return Err(Error::Shell { host, found: said });
     };
@@ -476,7 +493,7 @@ fn ask(route: &Route, cancel: &AtomicBool) -> Result<Processor, Error> {
 fn prepare(route: &Route, name: &str, cancel: &AtomicBool) -> Result<(bool, String), Error> {
     let wanted = route.directory().unwrap_or_default();
     let said = shell::run(route, PREPARE, &[wanted, name], None, cancel)?;
-    let line = said.lines().find_map(|line| line.strip_prefix(MARK));
+    let line = said.lines().find_map(marked);
     let Some((is_there, directory)) = line.and_then(|line| line.split_once(' ')) else {
         return Err(Error::Shell {
             host: route.name().to_owned(),
@@ -709,6 +726,51 @@ mod tests {
         ] {
             assert!(!told.of_bench().is_some_and(Error::leaves_job), "{told}");
         }
+    }
+
+    #[test]
+    fn a_board_that_refuses_has_a_remedy() {
+        let told = |said: &str| {
+            let (host, said) = ("board".to_owned(), said.to_owned());
+            Error::Unreachable { host, said }.to_string()
+        };
+        let told_of_key = told("Host key verification failed.");
+        assert!(told_of_key.contains("once by hand"), "{told_of_key}");
+        let told_of_user = told("root@board: Permission denied (publickey).");
+        assert!(told_of_user.contains("an agent"), "{told_of_user}");
+        assert_eq!(told("no route"), "board is not reached: no route");
+    }
+
+    #[test]
+    fn what_a_shell_prints_before_an_answer_is_passed_over() {
+        let title = "\u{1b}]0;root@board\u{7}punctual-board Linux x86_64";
+        assert_eq!(marked(title), Some("Linux x86_64"));
+        let directory = "punctual-board yes /data/punctual-board x";
+        assert_eq!(marked(directory), Some("yes /data/punctual-board x"));
+        assert_eq!(marked("Welcome"), None);
+    }
+
+    #[test]
+    fn what_a_copy_that_was_cut_short_has_left_is_removed() {
+        let there = tempfile::tempdir().unwrap();
+        let made = |name: &str, age: Duration| {
+            let file = File::create(there.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        made("new.1234", Duration::from_secs(3 * 24 * 60 * 60));
+        // Another workstation may be copying.
+        made("new.1235", Duration::ZERO);
+        let mut put = std::process::Command::new("sh");
+        put.args(["-c", PUT, "punctual"]).arg(there.path());
+        let status = put
+            .arg("target-0")
+            .stdin(std::process::Stdio::null())
+            .status();
+        assert!(status.unwrap().success());
+        let entries = std::fs::read_dir(there.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["new.1235", "target-0"]);
     }
 
     #[test]

@@ -66,6 +66,7 @@ use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_store::{Place, Store};
 
+use crate::hints::store_option;
 use crate::{ExitStatus, UsageError, output};
 use run_names::{LAST, id, ids, is_run, load};
 
@@ -395,7 +396,7 @@ impl StoreArgs {
     fn open(&self) -> Result<Store> {
         let place = self.place()?;
         if self.is_new()? {
-            return Err(UsageError(NO_RUNS.to_owned()).into());
+            return Err(UsageError(no_runs()).into());
         }
         check_file(&place)?;
         open(&place)
@@ -475,7 +476,10 @@ fn open(place: &Place) -> Result<Store> {
 }
 
 /// The message if nothing was measured yet.
-const NO_RUNS: &str = "there are no runs yet: `punctual run demo` makes some";
+fn no_runs() -> String {
+    let of = store_option();
+    format!("there are no runs yet: `punctual run demo{of}` makes some")
+}
 
 /// The bench in QEMU, with the user's limit for its cache.
 fn virtual_bench(cache: &Path, cpus: u32) -> Result<VirtualBench> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The exit statuses: `docs/exit-status.md` says what they mean for each command.
 
-use punctual_bench::ssh;
+use punctual_bench::{RunError, ssh};
 use punctual_kernels::KernelError;
 use punctual_kernels::build::BuildError;
 use punctual_runner as runner;
@@ -50,12 +50,41 @@ pub fn status(error: &anyhow::Error) -> ExitStatus {
         );
         cause.is::<UsageError>() || of_scope || of_runner || of_kernels || of_builds || of_store
     });
-    let is_interrupted = error
-        .chain()
-        .any(|cause| matches!(cause.downcast_ref(), Some(ssh::Error::Interrupted)));
+    let is_interrupted = error.chain().any(|cause| {
+        let of_board = matches!(cause.downcast_ref(), Some(ssh::Error::Interrupted));
+        let of_runner = matches!(
+            cause.downcast_ref(),
+            Some(runner::Error::Board(ssh::Error::Interrupted))
+        );
+        let of_scope = matches!(
+            cause.downcast_ref(),
+            Some(ScopeError::Run(RunError::Interrupted))
+        );
+        of_board || of_runner || of_scope
+    });
     match (is_usage, is_interrupted) {
         (true, _) => ExitStatus::Usage,
         (false, true) => ExitStatus::Incomplete,
         (false, false) => ExitStatus::Error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctrl_c_is_no_failure_whoever_reports_it() {
+        for error in [
+            anyhow::Error::from(ssh::Error::Interrupted),
+            runner::Error::Board(ssh::Error::Interrupted).into(),
+            ScopeError::Run(RunError::Interrupted).into(),
+        ] {
+            assert_eq!(status(&error), ExitStatus::Incomplete, "{error}");
+            let passed_on = error.context("the place of its sample");
+            assert_eq!(status(&passed_on), ExitStatus::Incomplete, "{passed_on}");
+        }
+        let failed = ScopeError::Run(RunError::Silent(9)).into();
+        assert_eq!(status(&failed), ExitStatus::Error);
     }
 }

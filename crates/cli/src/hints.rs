@@ -7,6 +7,7 @@ use punctual_bench::virtual_bench::Error;
 use punctual_bench::{Processor, RunError, ssh};
 use punctual_kernels::initramfs::InitramfsError;
 use punctual_kernels::{AptError, KernelError};
+use punctual_report::repeat::quoted;
 use punctual_runner::{self as runner, Companion};
 use punctual_store::StoreError;
 
@@ -76,7 +77,7 @@ fn of_kernel(error: &KernelError) -> Option<String> {
             "`punctual kernel build --source linux-source-6.12 --id NAME` makes one".to_owned()
         }
         KernelError::Changed { id, is_own, .. } if *is_own => {
-            format!("add it again with `punctual kernel add --replace --id {id}`")
+            format!("add it again with `punctual kernel add --replace --id {id} FILE`")
         }
         KernelError::Changed { id, .. } => format!("run `punctual kernel fetch --refresh {id}`"),
         KernelError::Record { id, .. } => format!("`punctual kernel remove {id}` removes it"),
@@ -89,8 +90,11 @@ fn of_kernel(error: &KernelError) -> Option<String> {
 
 fn of_store(error: &StoreError) -> Option<String> {
     match error {
-        StoreError::Unknown { .. } => Some("`punctual runs` lists all".to_owned()),
-        StoreError::UnknownBaseline { .. } => Some("`punctual baseline list` lists all".to_owned()),
+        StoreError::Unknown { .. } => Some(format!("`punctual runs{}` lists all", store_option())),
+        StoreError::UnknownBaseline { .. } => {
+            let of = store_option();
+            Some(format!("`punctual baseline list{of}` lists all"))
+        }
         StoreError::NoHome
         | StoreError::Directory { .. }
         | StoreError::NotADatabase { .. }
@@ -106,6 +110,27 @@ fn of_store(error: &StoreError) -> Option<String> {
         | StoreError::Sqlite { .. } => Some("--db names another store".to_owned()),
         _ => None,
     }
+}
+
+/// The store that this command names, as an option of a command that is printed. It is empty if
+/// nothing or only the environment names one, or if it is a server: its URL may hold a password.
+pub fn store_option() -> String {
+    let words = std::env::args_os().skip(1);
+    store_of(words.map(|word| word.to_string_lossy().into_owned()))
+}
+
+fn store_of(mut words: impl Iterator<Item = String>) -> String {
+    while let Some(word) = words.next() {
+        let named = match word.strip_prefix("--db") {
+            Some("") => words.next(),
+            Some(attached) => attached.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        if let Some(named) = named.filter(|named| !named.is_empty() && !named.contains("://")) {
+            return format!(" --db {}", quoted(&named));
+        }
+    }
+    String::new()
 }
 
 #[cfg(test)]
@@ -146,5 +171,22 @@ mod tests {
         let home = runner::Error::Store(StoreError::NoHome).into();
         assert_eq!(of_command(&home), " (--db names another store)");
         assert_eq!(of_command(&anyhow::anyhow!("what else")), "");
+    }
+
+    #[test]
+    fn a_command_that_is_printed_names_the_store_of_this_one() {
+        let of = |words: &[&str]| store_of(words.iter().map(ToString::to_string));
+        assert_eq!(
+            of(&["show", "r9", "--db", "my runs.db"]),
+            " --db 'my runs.db'"
+        );
+        assert_eq!(of(&["--db=a.db", "show"]), " --db a.db");
+        for none in [
+            &["show", "r9"][..],
+            &["show", "--db"],
+            &["--db", "postgres://a:b@c/d"],
+        ] {
+            assert_eq!(of(none), "", "{none:?}");
+        }
     }
 }

@@ -21,6 +21,7 @@ use punctual_model::{Plan, Run};
 use punctual_runner::Observer;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::KeyModifiers;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEvent, KeyEventKind};
 use ratatui::crossterm::execute;
@@ -28,8 +29,9 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
+use crate::interrupt;
 use crate::output::say;
-use crate::progress::failure;
+use crate::progress::{failure, waiting};
 use state::State;
 
 /// The interval between drawings.
@@ -43,7 +45,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Takes the terminal. `cancel` is set if the user wants to stop.
+    /// Takes the terminal. `cancel` is the flag of [`interrupt`].
     ///
     /// # Errors
     /// If the terminal cannot be taken.
@@ -104,6 +106,14 @@ impl Observer for Live {
         let said = format!("{name} (seed {}): {id} is taken from the store", run.seed);
         lock(&self.state).messages.push(said);
     }
+
+    fn elsewhere(&self, id: &str, run: &Run) {
+        let said = waiting(id, run);
+        let mut state = lock(&self.state);
+        if !state.messages.contains(&said) {
+            state.messages.push(said);
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -113,6 +123,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Draws, and handles keys, until it is over.
 fn draw(mut screen: Screen, state: &Mutex<State>, is_over: &AtomicBool, cancel: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
+        // A signal stops the runs, too.
+        lock(state).is_stopping = cancel.load(Ordering::SeqCst);
         let drawn = screen.0.draw(|frame| view::draw(&lock(state), frame));
         // A terminal that has gone: there is nobody to draw for.
         if drawn.is_err() {
@@ -121,7 +133,7 @@ fn draw(mut screen: Screen, state: &Mutex<State>, is_over: &AtomicBool, cancel: 
         let heard = event::poll(LOOK).and_then(|is_there| is_there.then(event::read).transpose());
         match heard {
             Ok(Some(Input::Key(key))) if key.kind == KeyEventKind::Press => {
-                heed(key, &mut lock(state), cancel);
+                heed(key, &mut lock(state));
             }
             // Nothing; or another size: the next picture is as large as the terminal.
             Ok(_) => {}
@@ -130,11 +142,11 @@ fn draw(mut screen: Screen, state: &Mutex<State>, is_over: &AtomicBool, cancel: 
     }
 }
 
-fn heed(key: KeyEvent, state: &mut State, cancel: &AtomicBool) {
+fn heed(key: KeyEvent, state: &mut State) {
     let is_ctrl_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => stop(state, cancel),
-        _ if is_ctrl_c => stop(state, cancel),
+        KeyCode::Char('q') | KeyCode::Esc => interrupt::ask(),
+        _ if is_ctrl_c => interrupt::ask(),
         KeyCode::Char('m') => state.mark(),
         KeyCode::Up | KeyCode::Char('k') => state.choose(-1),
         KeyCode::Down | KeyCode::Char('j') => state.choose(1),
@@ -144,21 +156,17 @@ fn heed(key: KeyEvent, state: &mut State, cancel: &AtomicBool) {
     }
 }
 
-/// Stops the runs. A second request ends at once, like Ctrl-C elsewhere.
-fn stop(state: &mut State, cancel: &AtomicBool) {
-    state.is_stopping = true;
-    if cancel.swap(true, Ordering::SeqCst) {
-        Screen::give_back();
-        std::process::exit(130);
-    }
-}
-
 /// The terminal, while it is drawn on.
 struct Screen(Terminal<CrosstermBackend<Stderr>>);
+
+/// True while the terminal is drawn on: it is given back once.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Screen {
     fn take() -> io::Result<Self> {
         enable_raw_mode()?;
+        IS_TAKEN.store(true, Ordering::SeqCst);
+        interrupt::before_end(Self::give_back);
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             Self::give_back();
@@ -173,14 +181,33 @@ impl Screen {
     }
 
     fn give_back() {
-        // Where the terminal has gone there is nothing to be given back.
-        _ = disable_raw_mode();
-        _ = execute!(io::stderr(), LeaveAlternateScreen);
+        if IS_TAKEN.swap(false, Ordering::SeqCst) {
+            // Where the terminal has gone there is nothing to be given back.
+            _ = disable_raw_mode();
+            _ = leave(&mut io::stderr());
+        }
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
         Self::give_back();
+    }
+}
+
+/// Shows what the terminal showed before, with its cursor, which each picture hides.
+fn leave(terminal: &mut impl io::Write) -> io::Result<()> {
+    execute!(terminal, LeaveAlternateScreen, Show)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_ends_at_once_has_a_cursor_again() {
+        let mut written = Vec::new();
+        leave(&mut written).unwrap();
+        assert_eq!(written, b"\x1b[?1049l\x1b[?25h");
     }
 }

@@ -10,7 +10,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use punctual_model::Run;
 use punctual_report::repeat::quoted;
-use punctual_report::text::{WIDTH, clean, clean_json, clean_lines, columns_of, wrap};
+use punctual_report::text::{
+    WIDTH, clean, clean_json, clean_lines, columns_of, counted, is_or_are, wrap,
+};
 use punctual_runner::documents;
 use serde_json::Value;
 
@@ -141,9 +143,19 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
         let path = directory.join(&file.name);
         write_whole(&path, &file.text).with_context(|| named(&path))?;
     }
-    let (count, directory) = (files.len(), directory.display());
-    say!("{count} files are in {directory}: `cd {directory} && gnuplot *.gp` draws them");
+    say!("{}", drawn_by(files.len(), directory));
     Ok(())
+}
+
+/// The message that so many files for gnuplot are in a directory, and how to draw them.
+fn drawn_by(count: usize, directory: &Path) -> String {
+    let (files, are) = (counted(count, "file"), is_or_are(count));
+    let cd = format!("cd {}", quoted(&directory.to_string_lossy()));
+    let directory = directory.display();
+    if count == 0 {
+        return format!("No file is in {directory}: no recording has samples to draw");
+    }
+    format!("{files} {are} in {directory}: `{cd} && gnuplot *.gp` draws them")
 }
 
 /// Checks that a file can be written, before any work whose results it must take.
@@ -178,6 +190,14 @@ pub fn check_parent(path: &Path) -> Result<(), UsageError> {
 /// Checks that a directory can be made and written to, before any work whose results it must take.
 pub fn check_directory(path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
+    if path.exists() && !path.is_dir() {
+        let path = path.display();
+        return Err(UsageError(format!(
+            "expected a directory to write to, found the file {path}: name a directory, or none \
+             that exists"
+        ))
+        .into());
+    }
     let made = fs::create_dir_all(path).and_then(|()| tempfile::tempfile_in(path));
     made.with_context(|| format!("{} cannot be written to", path.display()))?;
     Ok(())
@@ -282,7 +302,16 @@ mod tests {
         let refused = check_file(Some(directory.path())).unwrap_err();
         assert!(refused.is::<UsageError>(), "{refused}");
         check_directory(Some(directory.path())).unwrap();
-        assert!(check_directory(Some(&page)).is_err());
+        let refused = check_directory(Some(&page)).unwrap_err();
+        assert!(refused.is::<UsageError>(), "{refused}");
+    }
+
+    #[test]
+    fn what_draws_the_files_can_be_pasted() {
+        let told = |count| drawn_by(count, Path::new("my data"));
+        let expected = "6 files are in my data: `cd 'my data' && gnuplot *.gp` draws them";
+        assert_eq!(told(6), expected);
+        assert!(!told(0).contains("gnuplot"), "{}", told(0));
     }
 
     #[test]

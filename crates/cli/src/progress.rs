@@ -311,10 +311,7 @@ impl Observer for Progress {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if known.insert(id.to_owned()) {
-            let name = name(run);
-            self.say(&format!(
-                "{name}: another process measures it, as {id}; that is waited for"
-            ));
+            self.say(&waiting(id, run));
         }
     }
 }
@@ -395,6 +392,12 @@ pub fn failure(run: &Run, ending: &RunEnding) -> String {
             format!("punctual: {name}: {reason}{hint}{tail}")
         }
     }
+}
+
+/// The message while another process measures a run, as the run with this id.
+pub fn waiting(id: &str, run: &Run) -> String {
+    let name = name(run);
+    format!("{name}: another process measures it as {id}; Punctual waits for its result")
 }
 
 fn name(run: &Run) -> String {

@@ -3,6 +3,7 @@
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use punctual_runner::run_names::is_run;
 use punctual_runner::suites;
 
 /// The commands whose first word is a suite.
@@ -140,6 +141,9 @@ pub fn with_remedy(mut error: Error, words: &[String]) -> Error {
         error.remove(ContextKind::SuggestedSubcommand);
         tips = vec![format!("{suite} is a suite: punctual run {suite}").into()];
     }
+    if let Some(tip) = other_command(&error, words) {
+        tips = vec![tip.into()];
+    }
     if !tips.is_empty() {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
@@ -150,6 +154,26 @@ pub fn with_remedy(mut error: Error, words: &[String]) -> Error {
 fn suite_without_command(error: &Error) -> Option<String> {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(word)) if suites::find(word).is_ok() => Some(word.clone()),
+        _ => None,
+    }
+}
+
+/// The command that does what somebody expects of a word that this command does not take.
+fn other_command(error: &Error, words: &[String]) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let is_of = |command: &str| words.iter().any(|word| word == command);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand if is_of("cache") => {
+            let is_list = text(ContextKind::InvalidSubcommand)? == "list";
+            is_list.then(|| "the list needs no word: punctual cache".to_owned())
+        }
+        ErrorKind::UnknownArgument if is_of("runs") => {
+            let run = text(ContextKind::InvalidArg).filter(|word| is_run(word))?;
+            Some(format!("{run} is shown by punctual show {run}"))
+        }
         _ => None,
     }
 }
@@ -327,6 +351,22 @@ mod tests {
         let said = said("punctual demo run");
         let tip = "tip: demo is a suite: punctual run demo\n";
         assert!(said.contains(tip) && !said.contains("remove"), "{said}");
+    }
+
+    #[test]
+    fn a_word_that_another_command_takes_is_told_with_that_command() {
+        for (line, tip) in [
+            (
+                "punctual cache list",
+                "the list needs no word: punctual cache",
+            ),
+            ("punctual runs r3", "r3 is shown by punctual show r3"),
+        ] {
+            let said = said(line);
+            assert!(said.contains(&format!("\n  tip: {tip}\n")), "{said}");
+        }
+        let other = said("punctual runs demo");
+        assert!(!other.contains("tip:"), "{other}");
     }
 
     #[test]

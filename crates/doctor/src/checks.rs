@@ -14,6 +14,8 @@ use std::cmp::Reverse;
 use crate::check::{Check, Diagnosis, Finding, Verdict};
 use crate::machine::Machine;
 
+pub(crate) use settings::SIZES_OF_HUGE_PAGES;
+
 /// All checks, by the kind of thing that they examine.
 pub const ALL: [&[Check]; 6] = [
     kernel::CHECKS,

@@ -83,6 +83,16 @@ impl Machine {
         found.map(str::to_owned).ok_or_else(expected)
     }
 
+    /// An error if the outermost control group of version 2 is hidden, as in a container: that one
+    /// has no type.
+    pub(crate) fn sees_all_groups(&self) -> Result<(), Reason> {
+        let hidden = "the control groups above /sys/fs/cgroup are hidden, as in a container";
+        match self.find("/sys/fs/cgroup/cgroup.type")? {
+            None => Ok(()),
+            Some(_) => Err(hidden.into()),
+        }
+    }
+
     /// The files `name` of the control groups that this process is in, from its own to the
     /// outermost, with their paths; missing files are left out. For version 1 this is the hierarchy
     /// of the controller cpu, if there is one, in which each group has the file; for version 2 the

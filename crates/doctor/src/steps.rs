@@ -8,6 +8,7 @@ use punctual_model::cpus::show_list;
 use serde::Serialize;
 
 use crate::check::{Diagnosis, Finding, Value, Verdict};
+use crate::checks::SIZES_OF_HUGE_PAGES;
 use crate::machine::{Machine, is_cpus};
 
 /// A system, distinguished by the commands that it takes.
@@ -175,7 +176,7 @@ impl Diagnosis {
         let open = self.wrong().filter(|one| self.settled_by(one).is_none());
         let steps = open.filter_map(|one| {
             let id = one.check.id;
-            let anew = isolated_anew(one, machine);
+            let anew = isolated_anew(one, machine).or_else(|| preempted(one, machine));
             let mut remedy = anew.or_else(|| remedy(one, &cores))?;
             if let (Does::Boot(arguments), Ok(false)) = (&mut remedy.does, machine.is_since(5, 6)) {
                 // Of an argument with a flag that it does not know the kernel takes nothing.
@@ -227,6 +228,18 @@ fn isolated_anew(one: &Finding, machine: &Machine) -> Option<Remedy> {
             from: format!("isolcpus={asked}"),
             to: format!("isolcpus={}", [flags, cpus].concat().join(",")),
         },
+    })
+}
+
+/// The remedy for a kernel that is not preempted, and does not take `preempt=`.
+fn preempted(one: &Finding, machine: &Machine) -> Option<Remedy> {
+    let is_taken = machine
+        .config()
+        .and_then(|config| config.has("PREEMPT_DYNAMIC"));
+    let is_it = one.check.id == "preemption-model" && is_taken == Ok(false);
+    is_it.then(|| Remedy {
+        title: "Install a kernel that can be preempted (this one ignores preempt=full)".into(),
+        does: Does::RtKernel,
     })
 }
 
@@ -371,6 +384,9 @@ fn remedy(one: &Finding, cores: &[Vec<CpuId>]) -> Option<Remedy> {
             boot("rcupdate.rcu_normal_after_boot=1"),
         ),
         "no-hz" => ("Keep the tick on", boot("nohz=off")),
+        "transparent-huge-pages" if is_of_sizes(one) => {
+            ("Make no huge pages of any size", Does::Now(HUGE_PAGES))
+        }
         "transparent-huge-pages" => (
             "Make no transparent huge pages",
             boot("transparent_hugepage=never"),
@@ -398,6 +414,18 @@ const GOVERNOR: &[&str] = &[
     "  sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     "# holds until the next boot; for good, boot with",
     "# cpufreq.default_governor=performance",
+];
+
+/// Returns true if only single sizes of huge pages are made, whatever the common setting says.
+fn is_of_sizes(one: &Finding) -> bool {
+    matches!(&one.verdict, Verdict::Wrong(found) if found.name == SIZES_OF_HUGE_PAGES)
+}
+
+const HUGE_PAGES: &[&str] = &[
+    "echo never | \\",
+    "  sudo tee /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled",
+    "# holds until the next boot; for good, take thp_anon= away, or find the",
+    "# program that sets it",
 ];
 
 const PERMISSION: &[&str] = &[

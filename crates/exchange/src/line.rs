@@ -2,6 +2,7 @@
 //! The lines of a file, and the most of each.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use punctual_model::Run;
 use punctual_model::record::{StepRecord, Unsupported};
@@ -72,6 +73,30 @@ pub struct Baseline {
     pub name: String,
     /// The runs.
     pub runs: Vec<String>,
+}
+
+impl Baseline {
+    /// The fault in the baselines of a file, if there is one.
+    pub(crate) fn fault(all: &[Self]) -> Option<String> {
+        let mut names = HashSet::new();
+        all.iter().find_map(|Self { name, runs }| {
+            let mut ids = HashSet::new();
+            if name.trim().is_empty() || name.contains(char::is_control) {
+                Some(format!(
+                    "expected a baseline's name in one line, found {name:?}"
+                ))
+            } else if !names.insert(name) {
+                Some(format!("expected each baseline once, found {name} twice"))
+            } else if runs.is_empty() {
+                Some(format!("baseline {name}: expected runs, found none"))
+            } else {
+                let twice = runs.iter().find(|id| !ids.insert(*id))?;
+                Some(format!(
+                    "baseline {name}: expected each run once, found {twice} twice"
+                ))
+            }
+        })
+    }
 }
 
 /// A run, and the number of lines that follow for it.

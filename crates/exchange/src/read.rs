@@ -123,6 +123,9 @@ impl<R: Read> Reader<R> {
         let first: First = serde_json::from_slice(&bytes).map_err(|_| ExchangeError::Foreign)?;
         let header = first.header;
         if header.schema == SCHEMA {
+            if let Some(what) = Baseline::fault(&header.baselines) {
+                return Err(self.wrong(&what));
+            }
             self.baselines = header.baselines;
             return Ok(());
         }
@@ -233,7 +236,8 @@ impl<R: Read> Reader<R> {
             return Err(self.wrong(&format!("expected {runs} runs, found {found}")));
         }
         let mut more = [0];
-        if self.lines.read(&mut more)? > 0 {
+        let read = self.lines.read(&mut more);
+        if read.map_err(|error| self.unread(error))? > 0 {
             return Err(ExchangeError::Trailing);
         }
         self.witnesses = witness::read(self.lines.get_mut().get_mut())?;
@@ -260,19 +264,7 @@ impl<R: Read> Reader<R> {
         let read = (&mut self.lines)
             .take(most + 1)
             .read_until(b'\n', &mut bytes);
-        match read {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(ExchangeError::Torn(self.number));
-            }
-            // What the decompressor says of damage.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                return Err(self.wrong(&format!("{error}: the file is damaged")));
-            }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(self.wrong(&format!("{error}: the file is damaged")));
-            }
-            read => read?,
-        };
+        read.map_err(|error| self.unread(error))?;
         if bytes.len() as u64 > most {
             let most = match most {
                 LINE_MOST => format!("expected {LINE_MOST} bytes at most, found more"),
@@ -288,6 +280,18 @@ impl<R: Read> Reader<R> {
         self.sum.update(&bytes);
         bytes.pop();
         Ok(bytes)
+    }
+
+    /// The fault of a file that cannot be read further.
+    fn unread(&self, error: io::Error) -> ExchangeError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => ExchangeError::Torn(self.number),
+            // What the decompressor says of damage.
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                self.wrong(&format!("{error}: the file is damaged"))
+            }
+            _ => error.into(),
+        }
     }
 
     fn wrong(&self, what: &str) -> ExchangeError {

@@ -34,11 +34,17 @@ impl<W: Write> Writer<W> {
     }
 
     /// Like [`Self::new`], with names of runs that are added.
+    ///
+    /// # Errors
+    /// If no reader would take such names.
     pub fn with_baselines(
         out: W,
         punctual: &str,
         baselines: Vec<Baseline>,
     ) -> Result<Self, ExchangeError> {
+        if let Some(what) = Baseline::fault(&baselines) {
+            return Err(std::io::Error::other(what).into());
+        }
         let mut new = Self {
             out: GzEncoder::new(out, Compression::default()),
             sum: Sha256::new(),

@@ -129,6 +129,19 @@ fn what_is_damaged_anywhere_is_refused() {
         "{}",
         said(cut)
     );
+    // The last bytes are gzip's own: no line of the file is missing.
+    for short in [1, 8, 9] {
+        let told = said(&file[..file.len() - short]);
+        assert!(told.contains("it was not copied whole"), "{told}");
+    }
+    let mut damaged = file.clone();
+    let checksum = damaged.len() - 8;
+    damaged[checksum] ^= 1;
+    assert!(
+        said(&damaged).ends_with(": the file is damaged"),
+        "{}",
+        said(&damaged)
+    );
     let changed = lines(&file).replacen("\"missed\":0", "\"missed\":1", 1);
     assert!(said(&compressed(changed.as_bytes())).contains("expected digest"));
     let changed = lines(&file).replacen("\"punctual\":\"0.1.0\"", "\"punctual\":\"0.1.1\"", 1);
@@ -180,6 +193,33 @@ fn a_forged_file_is_refused_though_its_checksum_is_right() {
     assert!(said(&forged(&one, 2)).contains("expected 2 runs, found 1"));
     let running = one.replacen("\"state\":\"finished\"", "\"state\":\"running\"", 1);
     assert!(said(&forged(&running, 1)).contains("found it running"));
+}
+
+#[test]
+fn baselines_that_no_store_can_have_are_refused() {
+    let one = lines(&written(&runs()[..1]));
+    for (baselines, expected) in [
+        (r#"[{"name":"a","runs":["r1","r1"]}]"#, "found r1 twice"),
+        (
+            r#"[{"name":"a","runs":["r1"]},{"name":"a","runs":["r2"]}]"#,
+            "expected each baseline once, found a twice",
+        ),
+        (
+            r#"[{"name":"a\nb","runs":["r1"]}]"#,
+            "a baseline's name in one line",
+        ),
+        (
+            r#"[{"name":" ","runs":["r1"]}]"#,
+            "a baseline's name in one line",
+        ),
+        (r#"[{"name":"a","runs":[]}]"#, "expected runs, found none"),
+    ] {
+        let with = format!("\"punctual\":\"0.1.0\",\"baselines\":{baselines}}}}}\n");
+        let forged_lines = one.replacen("\"punctual\":\"0.1.0\"}}\n", &with, 1);
+        assert_ne!(forged_lines, one);
+        let told = said(&forged(&forged_lines, 1));
+        assert!(told.contains(expected), "{told}");
+    }
 }
 
 /// A finished run of which each figure is known, and that contradicts nothing.

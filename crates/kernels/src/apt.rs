@@ -60,6 +60,18 @@ pub enum AptError {
         /// Advice to the user.
         advice: &'static str,
     },
+    /// The package of a fetched kernel is not to be had any more.
+    #[error(
+        "{package} {version}: expected this package in the archive, found it gone: `punctual kernel fetch --refresh {line}` fetches the present kernel"
+    )]
+    Gone {
+        /// The package.
+        package: String,
+        /// Its version.
+        version: String,
+        /// The kernel's id, without a version.
+        line: String,
+    },
     /// The downloaded file differs from the one in the index.
     #[error(
         "{package}: expected sha256 {expected}, as apt's index says, found {found}: run `apt-get update` as root and try again"
@@ -95,9 +107,11 @@ impl AptError {
         matches!(self, Self::NoVersion { .. })
     }
 
-    /// Returns true if an index names a file that the archive does not have (any more, or yet).
+    /// Returns true if an index names a file that the archive does not have (any more, or yet), or
+    /// does not name this version any more.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self, Self::Failed { stderr, .. } if stderr.contains("404  Not Found"))
+        let told = ["404  Not Found", "' was not found"];
+        matches!(self, Self::Failed { stderr, .. } if told.iter().any(|one| stderr.contains(one)))
     }
 }
 
@@ -402,6 +416,7 @@ SHA256: 0000
         };
         assert!(failed("E: Failed to fetch http://x/a.deb  404  Not Found [IP: ::1]").is_gone());
         assert!(!failed("E: Failed to fetch http://x/a.deb  Connection timed out").is_gone());
+        assert!(failed("E: Version '6.12.1-9' for 'linux-image-a' was not found").is_gone());
     }
 
     #[test]

@@ -545,7 +545,7 @@ impl Site {
         }
         let config = self.out.join(".config");
         let has_objects = self.times.has_begun() || self.out.join("vmlinux").exists();
-        if self.times.may_be_stale(&tree.path)? && has_objects {
+        if self.times.may_be_stale(&tree.path, &tree.outside)? && has_objects {
             progress(&format!(
                 "{}: what was built there may not be of this source: all of it is compiled",
                 self.name
@@ -711,6 +711,7 @@ mod tests {
             identity: identity.to_owned(),
             described: "s".to_owned(),
             is_own: false,
+            outside: Vec::new(),
         }
     }
 

@@ -166,8 +166,11 @@ impl Catalog {
         let sources = self.sources.iter().map(|source| source.id.clone());
         for id in sources.chain(self.others()?) {
             let record = self.read_record(&id);
-            if record.is_ok_and(|record| record.vmlinuz_sha256 == sha256) {
-                return self.get(&id).map(Some);
+            let is_it = record.is_ok_and(|record| record.vmlinuz_sha256 == sha256);
+            // A damaged one hides no other.
+            let kernel = is_it.then(|| self.get(&id).ok()).flatten();
+            if kernel.is_some() {
+                return Ok(kernel);
             }
         }
         Ok(None)

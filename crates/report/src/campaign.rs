@@ -216,13 +216,14 @@ impl Campaign {
 
 impl Cluster {
     /// Sums the times of tasks: their guests' time, and the time that they had a node, in seconds.
-    /// Returns `None` if there are no tasks.
+    /// Returns `None` if no task had a node for any time.
     pub fn of(tasks: &[(f64, f64)]) -> Option<Self> {
         let sum = |of: fn(&(f64, f64)) -> f64| tasks.iter().map(of).sum();
-        (!tasks.is_empty()).then(|| Self {
+        let allocated_s: f64 = sum(|one| one.1);
+        (allocated_s > 0.0).then(|| Self {
             tasks: tasks.len(),
             guest_s: sum(|one| one.0),
-            allocated_s: sum(|one| one.1),
+            allocated_s,
         })
     }
 

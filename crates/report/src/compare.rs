@@ -16,7 +16,7 @@ use punctual_model::run::Run;
 use punctual_model::units::Nanos;
 
 use crate::arrivals::{FORECASTS, MEANING};
-use crate::matrix::{Availability as Found, Column, Matrix, Measurement, is_one_subject};
+use crate::matrix::{Availability as Found, Column, Matrix, Measurement, called, is_one_subject};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
@@ -25,7 +25,7 @@ pub use json::{Compared, comparison_json};
 pub(crate) use refusal::of_two;
 pub use refusal::{Refusal, difference, plans as plan_difference};
 pub use text::comparison_text;
-pub(crate) use verdicts::{Leading, against_first, found, of_pair};
+pub(crate) use verdicts::{Leading, against_first, enough, found, of_pair};
 pub use verdicts::{name as verdict_name, sentences as verdict_sentences, told as verdict_told};
 
 /// Runs that may be compared.
@@ -338,7 +338,7 @@ fn stats(column: &Column<'_>, row: &Measurement) -> Result<Stats, String> {
     match column.cell(row) {
         Found::Measured { found, absent } => {
             if let Some(absent) = absent.first() {
-                return Err(format!("seed {}: {}", absent.run.seed, absent.word()));
+                return Err(format!("{}: {}", called(absent.run), absent.word()));
             }
             let stats = Stats::of(&found);
             let some = stats.count > 0;
@@ -455,7 +455,10 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     for column in matrix.columns.iter().filter(|column| column.runs.len() > 1) {
         let runs = column.runs.iter();
         let runs: Vec<String> = runs
-            .map(|run| format!("{} (seed {})", run.id, run.seed))
+            .map(|run| match run.clock() {
+                Some(_) => format!("{} (seed {})", run.id, run.seed),
+                None => run.id.clone(),
+            })
             .collect();
         notes.push(format!(
             "{}: {} together.",
@@ -467,7 +470,7 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     let first = counts(&matrix.columns[0]);
     if matrix.columns.iter().any(|column| counts(column) != first) {
         notes.push(
-            "The subjects have different numbers of seeds: more runs find worse cases by chance."
+            "The subjects have different numbers of runs: more runs find worse cases by chance."
                 .to_owned(),
         );
     }

@@ -375,10 +375,11 @@ fn in_all(diagnosis: &Diagnosis, purpose: Option<Purpose>) -> String {
     };
     match diagnosis.health() {
         Health::Unfit => format!("Unfit for {aim}: {found}."),
-        Health::Undecided => format!(
-            "Undecided: {found}, and what weighs cannot be told of {}.",
-            unknown.join(", ")
-        ),
+        Health::Undecided => {
+            let all: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+            let are = if all.len() == 1 { "is" } else { "are" };
+            format!("Undecided: {found}, and {} {are} unknown.", list(&all))
+        }
         Health::Fit => format!("Nothing of weight stands in the way: {found}."),
     }
 }

@@ -17,8 +17,9 @@ mod time;
 use maud::Markup;
 
 use crate::matrix::{Column, Matrix, Measured, Measurement};
-use crate::text::{cut, list};
+use crate::text::{cut, list, thousands};
 use punctual_model::Nanos;
+use punctual_model::histogram::{Bin, is_close};
 use punctual_model::probe::Shape;
 
 pub use against::against;
@@ -48,7 +49,7 @@ pub enum Kind {
     Jitter,
     /// The worst case and the middle against the number of threads.
     Against,
-    /// The worst case of each seed.
+    /// The worst case of each run.
     Seeds,
     /// The middle of each subject's samples, and their range.
     Bars,
@@ -67,7 +68,7 @@ impl Kind {
             Self::OverTime => "Latency against time",
             Self::Jitter => "Jitter against sample number",
             Self::Against => "Against the number of threads",
-            Self::Seeds => "Worst case of each seed",
+            Self::Seeds => "Worst case of each run",
             Self::Bars => "Middle and range",
             Self::Each => "Each execution",
             Self::Counts => "In the steps of the published histogram",
@@ -198,6 +199,40 @@ impl Series<'_> {
 /// Returns true if there are enough samples for a line of their own.
 fn is_drawn(series: &Series<'_>) -> bool {
     series.count() >= FEWEST
+}
+
+/// Counts the samples in those of another program's bins that are such.
+fn counted_in(series: &Series<'_>, is_such: impl Fn(&Bin) -> bool) -> u64 {
+    let found = series.found.iter();
+    let bins = found.flat_map(|one| one.recording.histogram.foreign());
+    bins.filter(is_such).map(|bin| bin.count).sum()
+}
+
+/// Returns true unless more than one sample in a hundred may be anywhere between a value and more
+/// than twice of it. Other programs may tell no more than the smallest and the largest.
+fn is_placed(series: &Series<'_>) -> bool {
+    let anywhere = |bin: &Bin| bin.high > bin.low * 2;
+    counted_in(series, anywhere).saturating_mul(100) <= series.count()
+}
+
+/// Returns the caption's sentence about samples whose bins are wider than a histogram's own.
+fn at_edges(series: &[Series<'_>], edge: &str) -> Option<String> {
+    let is_wide = |bin: &Bin| !is_close(bin.low, bin.high);
+    let count: u64 = series.iter().map(|one| counted_in(one, is_wide)).sum();
+    let told = thousands(count);
+    (count > 0).then(|| format!("Samples in wide bins are drawn at the {edge} edge: {told}."))
+}
+
+/// Returns the caption's sentence about subjects that are not drawn because their samples are not
+/// placed.
+fn not_placed(series: &[Series<'_>]) -> Option<String> {
+    let names: Vec<String> = series.iter().map(|one| one.name.clone()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not drawn, because their distribution is known only in part: {}.",
+            list(&names)
+        )
+    })
 }
 
 /// The subjects with samples of a measurement.

@@ -4,11 +4,11 @@
 use punctual_model::capture::{Context, Happened, Longest, NoiseKind, Task, TraceEvent};
 use punctual_model::machine::VirtualMachine;
 use punctual_model::record::{Provenance, StepRecord, Unsupported};
-use punctual_model::recording::Work;
+use punctual_model::recording::{DISTRIBUTION, MEAN_WITHIN, Work};
 use punctual_model::run::State;
 use punctual_model::{
-    Capture, CpuId, Finding, MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey,
-    Run, Sample, Subject, Tracer,
+    Capture, CpuId, Fact, Finding, MachineRecord, Nanos, Preemption, Recorder, Recording,
+    RecordingKey, Run, Sample, Subject, Tracer,
 };
 
 /// The number of samples of each timer recording.
@@ -183,6 +183,22 @@ pub fn recording([probe, load, variant]: [&str; 3], values: &[i64]) -> Recording
         recorder.record(Nanos(number * 997_000), Nanos(*value));
     }
     recorder.finish(RecordingKey::new(probe, load, variant))
+}
+
+/// The same recording as of a program that counted its samples in one bin, from 1 µs to the largest.
+pub fn in_a_wide_bin(recording: &Recording) -> Recording {
+    let mut wide = Recorder::new(0).finish(recording.key.clone());
+    let (_, high) = recording.extremes.expect("it has samples");
+    let low = Nanos(1_000);
+    (wide.count, wide.extremes) = (recording.count, Some((low, high)));
+    wide.sum = low * recording.count as i64;
+    wide.histogram.record_between(low, high, recording.count);
+    let within = (high - low).0.into();
+    wide.settings.insert(MEAN_WITHIN.into(), within);
+    let unknown = "its bins are wide".into();
+    let unknown = Fact::Unknown { unknown };
+    wide.settings.insert(DISTRIBUTION.into(), unknown);
+    wide
 }
 
 /// A run beside which the kernel's tracer caught a sample.

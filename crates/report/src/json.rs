@@ -471,11 +471,14 @@ impl Corrected {
         let interval = recording.interval.filter(|_| !is_jitter)?;
         let histogram = recording.histogram.corrected_for(interval)?;
         let count = histogram.count();
+        // Values are only added below those that were measured: the largest stays, exactly, and the
+        // upper edge of its bin is no quantile.
+        let max = recording.max().filter(|_| count > 0);
+        let quantile = |q| Some(histogram.quantile(q)?.min(max?));
         Some(Self {
             count,
-            // Values are only added below those that were measured: the largest stays, exactly.
-            max: recording.max().filter(|_| count > 0),
-            quantiles: Levels::of(count, |q| histogram.quantile(q)),
+            max,
+            quantiles: Levels::of(count, quantile),
         })
     }
 }
@@ -557,6 +560,13 @@ mod tests {
         let corrected = &plain["corrected"];
         assert!(corrected["count"].as_u64() > plain["count"].as_u64());
         assert_eq!(corrected["max"], plain["max"]);
+        // All are in one bin, whose upper edge no sample has.
+        let late = fixtures::recording(["timer", "idle", "cpu0"], &[1_000_123; 20]);
+        let mut one = fixtures::run_with(vec![late]);
+        one.recordings[0].interval = Some(Nanos::from_millis(10));
+        let late = &of_run(&one, false)["recordings"][0]["corrected"];
+        assert_eq!(late["max"], 1_000_123);
+        assert_eq!(late["quantiles"]["0.5"], 1_000_123);
         run.recordings[1].key.probe = "realfeel".into();
         let value = of_run(&run, false);
         assert!(value["recordings"][1]["interval_ns"].is_i64());

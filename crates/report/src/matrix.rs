@@ -337,6 +337,16 @@ pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
+/// What tells a run from others of its subject: `seed 3`; in real time, where seeds may be equal,
+/// its id.
+pub fn called(run: &Run) -> String {
+    if run.is_virtual() {
+        format!("seed {}", run.seed)
+    } else {
+        run.id.clone()
+    }
+}
+
 /// Returns true if two runs are of one subject: of one kernel, on one machine, by one clock.
 /// One id may name two builds of a kernel, and one subject two machines in real time.
 pub(crate) fn is_one_subject(one: &Run, other: &Run) -> bool {

@@ -329,7 +329,7 @@ mod tests {
             ">timer, stress, cpu0<",
             ">timer, idle, cpu0<",
             ">Share of samples at least so late<",
-            ">Worst case of each seed<",
+            ">Worst case of each run<",
             ">Middle and range<",
             ">What the loads did ",
             ">Worst samples ",

@@ -14,7 +14,9 @@ use punctual_model::{Fact, Facts, Preemption, Run, VirtualClock};
 
 use crate::arrivals::{MEANING, figures as figures_of_arrivals};
 use crate::compare::{Leading, against_first};
-use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct};
+use crate::matrix::{
+    Absent, Availability, Column, Matrix, Measured, Measurement, called, distinct,
+};
 use crate::stats::Stats;
 use crate::text::{counted, list, thousands};
 use punctual_model::probe::Shape;
@@ -214,7 +216,7 @@ fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
         .iter()
         .filter(|run| run.state != State::Finished);
     let name = column.name.clone();
-    let note = |run: &&Run| notes.number(format!("{name}, seed {}: {}", run.seed, fate(run)));
+    let note = |run: &&Run| notes.number(format!("{name}, {}: {}", called(run), fate(run)));
     let mut numbers: Vec<usize> = partial.map(note).collect();
     numbers.dedup();
     Head {
@@ -228,13 +230,13 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
     let (name, title) = (&column.name, row.title());
     let of_row = || Some(format!("{}, {}", row.probe, row.load));
     let mut number = |absent: &Absent<'_>| {
-        let (run, seed) = (absent.run, absent.run.seed);
+        let (run, called) = (absent.run, called(absent.run));
         match absent.unsupported {
             Some(reason) => notes.about(of_row(), reason.to_string()),
             None if run.state == State::Finished => notes.number(format!(
-                "{name}, seed {seed}: the run finished without {title}"
+                "{name}, {called}: the run finished without {title}"
             )),
-            None => notes.number(format!("{name}, seed {seed}: {}", fate(run))),
+            None => notes.number(format!("{name}, {called}: {}", fate(run))),
         }
     };
     let mut refer = |absent: &[Absent<'_>]| {

@@ -11,8 +11,8 @@ use punctual_model::units::Nanos;
 use std::fmt::Write as _;
 use std::ptr;
 
-use crate::compare::{Leading, of_pair};
-use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct};
+use crate::compare::{Leading, enough, of_pair};
+use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, called, distinct};
 use crate::stats::Stats;
 use crate::text::{counted, list, seconds};
 use crate::views;
@@ -342,9 +342,11 @@ fn unfinished(column: &Column<'_>) -> Vec<String> {
         } else {
             "what it had is counted"
         };
-        let (name, seed, fate) = (&column.name, run.seed, fate(run));
+        let (name, fate) = (&column.name, fate(run));
+        let with = if run.is_virtual() { "with" } else { "in" };
         format!(
-            "On {name} with seed {seed}, {}; {what}.",
+            "On {name} {with} {}, {}; {what}.",
+            called(run),
             fate.trim_end_matches('.')
         )
     })
@@ -599,9 +601,9 @@ fn undecided(one: &SubjectFigure, other: &SubjectFigure, open: &Verdict, place: 
         }
         Verdict::NotSeparated { more: Some(more) } if *more > 0 => {
             let (other, effect) = (&other.name, Rule::default().effect);
+            let more = enough(*more, unit);
             format!(
-                "{name} and {other} are not separated{place}; {more} more {unit}s of each are \
-                 enough to see {effect} times"
+                "{name} and {other} are not separated{place}; {more} enough to see {effect} times"
             )
         }
         _ => format!("{name} and {} are not separated{place}", other.name),
@@ -632,13 +634,15 @@ fn by(ratio: Interval, words: &Words) -> String {
     format!("{verb} {} {rest}{range}", number(estimate))
 }
 
-/// Two digits or three.
+/// Two digits or three; of a difference of less than a tenth two that are not zero.
 fn digits(value: f64) -> String {
-    if value.abs() < 9.95 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
-    }
+    let places = match value.abs() {
+        // An effect that was found is not told as none.
+        x if x < 0.095 && x > 0.0 => (1.0 - x.log10().floor()).min(9.0) as usize,
+        x if x < 9.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.places$}")
 }
 
 fn work_name(row: &Measurement) -> String {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::matrix::distinct;
+use crate::repeat::quoted;
 use crate::text::{Lines, clean, counted, list};
 use crate::verification::Outcome;
 
@@ -268,7 +269,10 @@ pub fn witnesses_text(witnesses: &Witnesses, width: usize) -> String {
             lines.line("To name the owner of a key: --allowed-signers FILE, with lines NAME KEY");
         }
         lines.line("To add your signature:");
-        let sign = format!("punctual verify {} --sign ~/.ssh/id_ed25519", clean(file));
+        let sign = format!(
+            "punctual verify {} --sign ~/.ssh/id_ed25519",
+            clean(&quoted(file))
+        );
         lines.wrap(&sign, "  ", "  ");
     }
     lines.finish()

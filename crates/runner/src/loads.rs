@@ -198,6 +198,11 @@ pub(crate) fn check(name: &str, load: &Load) -> Result<(), String> {
             "in \"{name}\", \" on \" comes before the names of CPUs: rename it"
         ));
     }
+    if of_stress_ng(name).1.is_some() {
+        return Err(format!(
+            "in \"{name}\", \"{STRESS_NG}:\" comes before the names of stressors: rename it"
+        ));
+    }
     if load.workers.is_empty() && load.mix.is_empty() {
         return Err("expected a [[worker]] or a mix, found neither".into());
     }
@@ -300,6 +305,18 @@ mod tests {
             (mixed["a"].workers.len(), mixed["a"].programs.len()),
             (1, 1)
         );
+    }
+
+    #[test]
+    fn a_load_of_ones_own_is_not_called_as_stressors_are() {
+        let text =
+            "summary = \"\"\n[[worker]]\nrun = [\"ls\"]\nunit = \"lines\"\ncount = \"lines\"\n";
+        for name in ["stress-ng", "stress-ng-vm"] {
+            parse(Path::new(&format!("{name}.toml")), text).unwrap();
+        }
+        let error = parse(Path::new("stress-ng:vm.toml"), text).unwrap_err();
+        let expected = "comes before the names of stressors: rename it";
+        assert!(error.to_string().ends_with(expected), "{error}");
     }
 
     #[test]

@@ -195,12 +195,13 @@ fn key(run: &Run) -> String {
 fn check_size(then: &VirtualMachine) -> Result<(), String> {
     let turns = then.turn_us.is_none_or(|turn| (1..=1_000).contains(&turn));
     let clock = then.ns_per_insn.is_power_of_two() && then.ns_per_insn <= NS_PER_INSN_MAX;
-    if !(1..=CPUS_MAX).contains(&then.cpus) || !turns || !clock {
+    let cpus = (1..=CPUS_MAX).contains(&then.cpus);
+    if !cpus || !turns || !clock || then.memory_mib < 16 {
         return Err("its machine is none that this bench makes".into());
     }
     let here = memory::total_mib().unwrap_or(u64::MAX);
     let wanted = u64::from(then.memory_mib);
-    if wanted > here || wanted < 16 {
+    if wanted > here {
         return Err(format!(
             "its guest has {wanted} MiB of memory, and this machine {here}"
         ));
@@ -289,6 +290,7 @@ mod tests {
             wrong(|one| one.cpus = 0),
             wrong(|one| one.cpus = 9),
             wrong(|one| one.ns_per_insn = 3),
+            wrong(|one| one.memory_mib = 15),
             wrong(|one| one.turn_us = Some(0)),
         ] {
             assert!(text.contains("none that this bench makes"), "{text}");

@@ -43,7 +43,9 @@ pub fn choose(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error>
 
 fn once(what: &str, given: &[String]) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
-    match given.iter().find(|one| !seen.insert(*one)) {
+    // Other spaces are no other arguments.
+    let words = |one: &String| one.split_whitespace().collect::<Vec<_>>().join(" ");
+    match given.iter().find(|one| !seen.insert(words(one))) {
         Some(twice) => Err(Error::Request(format!(
             "{what} \"{twice}\" is named twice: it would be measured twice"
         ))),
@@ -149,6 +151,7 @@ mod tests {
         assert!(error(&["k", "k"], &[], &[]).contains("kernel \"k\" is named twice"));
         assert!(error(&[], &[], &["rt", "rt"]).contains("subject \"rt\" is named twice"));
         assert!(error(&["k"], &["a", "a"], &[]).contains("named twice"));
+        assert!(error(&["k"], &["a b", " a  b"], &[]).contains("\" a  b\" is named twice"));
         assert!(error(&["k"], &["preempt=fulll"], &[]).contains("did you mean full?"));
     }
 

@@ -282,6 +282,12 @@ pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<P
                 step.probe
             )));
         }
+        if let (IDLE, Some(_)) = placed(&step.load) {
+            return Err(wrong(format!(
+                "expected a load before \" on \", found {IDLE}, which runs nowhere: load = \
+                 \"{IDLE}\""
+            )));
+        }
         if step.load != IDLE && !loads.contains_key(&step.load) {
             let mut known = vec![IDLE];
             known.extend(loads.keys().map(String::as_str));
@@ -450,6 +456,14 @@ mod tests {
             .to_string();
         assert!(
             error.contains("step 2") && error.contains("did you mean stress?"),
+            "{error}"
+        );
+        suite.steps[1].load = "idle on 1".into();
+        let error = plan(&suite, &suite.steps, &loads, 1)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.ends_with("found idle, which runs nowhere: load = \"idle\""),
             "{error}"
         );
         suite.steps[0].probe = "timr".into();

@@ -572,13 +572,8 @@ fn put_root(
     let mut found = Vec::new();
     for file in files {
         let name = std::path::absolute(file).map_err(Error::at(file))?;
-        let mode = fs::metadata(file)
-            .map_err(Error::at(file))?
-            .permissions()
-            .mode();
-        let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
         let bytes = fs::read(file).map_err(Error::at(file))?;
-        found.push((name.to_string_lossy().into_owned(), mode, bytes));
+        found.push((name.to_string_lossy().into_owned(), mode_of(file)?, bytes));
     }
     userland.put_into(initramfs, &found)?;
     Ok(())
@@ -589,8 +584,15 @@ fn put(initramfs: &mut Initramfs, file: &Path) -> Result<(), Error> {
         .to_str()
         .ok_or_else(|| Error::Request(format!("{}: expected a name in UTF-8", file.display())))?;
     let bytes = fs::read(file).map_err(Error::at(file))?;
-    initramfs.file(name, 0o644, bytes)?;
+    initramfs.file(name, mode_of(file)?, bytes)?;
     Ok(())
+}
+
+/// The mode of a file's copy in a guest: it can be executed there if somebody may execute it here.
+fn mode_of(file: &Path) -> Result<u32, Error> {
+    let found = fs::metadata(file).map_err(Error::at(file))?;
+    let is_program = found.permissions().mode() & 0o111 != 0;
+    Ok(if is_program { 0o755 } else { 0o644 })
 }
 
 /// The loads of a suite's steps.
@@ -739,6 +741,24 @@ mod tests {
         assert!(matches!(error, Error::NotOffered(_)) && error.is_request());
         let told = "subject \"s\": expected preempt=full, as mine offers, found preempt=none";
         assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn a_file_that_can_be_executed_here_can_be_executed_in_a_guest() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut initramfs = Initramfs::new();
+        for (name, here, there) in [("helper", 0o700, 0o755), ("data", 0o600, 0o644)] {
+            let file = directory.path().join(name);
+            fs::write(&file, "x").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(here)).unwrap();
+            put(&mut initramfs, &file).unwrap();
+            let found = initramfs.get(file.to_str().unwrap());
+            let expected = initramfs::Entry::File {
+                mode: there,
+                bytes: b"x".to_vec(),
+            };
+            assert_eq!(found, Some(&expected));
+        }
     }
 
     #[test]

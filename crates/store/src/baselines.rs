@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of runs with which others are compared.
 
+use std::collections::BTreeSet;
+
 use rusqlite::named_params;
 
 use crate::database::{Row, Transaction};
@@ -13,9 +15,14 @@ type Baseline = (String, Vec<String>);
 pub fn set(transaction: &Transaction, name: &str, ids: &[String]) -> Result<(), Fault> {
     transaction.hold_baselines()?;
     transaction.execute(sql::DELETE_BASELINE, named_params! { ":name": name })?;
+    // Two equal runs of another store are one here.
+    let mut known = BTreeSet::new();
     for id in ids {
-        let values = named_params! { ":name": name, ":run": rows::find(transaction, id)? };
-        transaction.execute(sql::INSERT_BASELINE, values)?;
+        let run = rows::find(transaction, id)?;
+        if known.insert(run) {
+            let values = named_params! { ":name": name, ":run": run };
+            transaction.execute(sql::INSERT_BASELINE, values)?;
+        }
     }
     Ok(())
 }

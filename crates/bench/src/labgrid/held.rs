@@ -236,8 +236,12 @@ impl Note {
         fs::write(&self.path, text).map_err(at(&self.path))
     }
 
+    /// Removes the note, if there is one: it is missing if the acquisition failed half-way.
     fn remove(&self) -> Result<(), Error> {
-        fs::remove_file(&self.path).map_err(at(&self.path))
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(&self.path)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// The text of the note, if there is one.
@@ -278,5 +282,12 @@ mod tests {
         assert_eq!(note.read().as_deref(), Some("then"));
         note.remove().unwrap();
         assert_eq!(note.read(), None);
+    }
+
+    #[test]
+    fn a_place_is_given_back_although_no_note_was_written() {
+        let cache = tempfile::tempdir().unwrap();
+        let note = Note::open(cache.path(), "rack1").unwrap();
+        note.remove().unwrap();
     }
 }

@@ -2,7 +2,9 @@
 # the directory; the name of that with the modules; their names. Standard input is a script that
 # writes their sources; without it nothing is built, and is said to be wanted.
 umask 077
-cd "$1" || exit 1
+# The compiler's complaints are looked for in English.
+export LC_ALL=C
+cd "$1" || exit 3
 place=$2
 work=$place/work
 shift 2
@@ -70,10 +72,10 @@ if [ ! -d "$place" ]; then
     # What other versions have left is needed only where jobs are.
     rmdir jobs 2>/dev/null
     [ -d jobs ] || rm -rf modules-*
-    mkdir "$place" && echo "$kernel" >"$place/kernel" || exit 1
+    mkdir "$place" && echo "$kernel" >"$place/kernel" || exit 3
 fi
 rm -rf "$work"
-mkdir "$work" && (cd "$work" && sh) || exit 1
+mkdir "$work" && (cd "$work" && sh) || exit 3
 for name in $missing; do
     if [ ! -f "$work/whole" ]; then
         say "wanted $name"

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use punctual_kernels::kmod;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::{Board, Error, MARK, shell};
+use super::{Board, Error, marked, shell};
 
 const BUILD: &str = include_str!("build-modules.sh");
 const LOAD: &str = include_str!("load-modules.sh");
@@ -206,7 +206,7 @@ impl Board {
         let words = [modules.words(), vec!["true"]].concat();
         let said = shell::run(&self.route, TRY, &words, None, cancel)?;
         let refused = said.lines().filter_map(|line| {
-            let line = line.strip_prefix(MARK)?.strip_prefix("refused ")?;
+            let line = marked(line)?.strip_prefix("refused ")?;
             let (name, said) = line.split_once(' ')?;
             Some((name.to_owned(), Found::Absent(Absence::of_refusal(said))))
         });
@@ -230,7 +230,7 @@ fn understand(
 ) -> Option<BTreeMap<String, Found>> {
     let mut found = BTreeMap::new();
     let mut lack = None;
-    for line in said.lines().filter_map(|line| line.strip_prefix(MARK)) {
+    for line in said.lines().filter_map(marked) {
         let (word, rest) = line.split_once(' ')?;
         let (name, said) = rest.split_once(' ').unwrap_or((rest, ""));
         let what = match word {
@@ -264,6 +264,8 @@ fn understand(
 /// that they are complete. Any board has the means to read it.
 fn archive(names: &[String]) -> io::Result<File> {
     let mut script = File::from(memfd_create("punctual-modules", MemfdFlags::CLOEXEC)?);
+    // A file that cannot be written, such as on a full disk, ends it: they are not whole then.
+    writeln!(script, "set -e")?;
     let sources = names.iter().flat_map(|name| kmod::sources(name));
     for (path, text) in sources.collect::<BTreeMap<_, _>>() {
         let directory = path.parent().unwrap_or(Path::new("")).display();
@@ -282,9 +284,10 @@ fn archive(names: &[String]) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::ssh::Fault;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.to_owned()).collect()
@@ -306,6 +309,28 @@ mod tests {
     }
 
     #[test]
+    fn sources_of_which_one_cannot_be_written_are_not_whole() {
+        let there = tempfile::tempdir().unwrap();
+        fs::create_dir(there.path().join("Kbuild")).unwrap();
+        let script = archive(&names(&kmod::NAMES)).unwrap();
+        let mut shell = Command::new("sh");
+        let status = shell.current_dir(there.path()).stdin(script).status();
+        assert!(!status.unwrap().success());
+        assert!(!there.path().join("whole").exists());
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_the_boards_fault_and_not_its_clients() {
+        for script in [BUILD, super::super::PUT, super::super::PREPARE] {
+            let mut shell = Command::new("sh");
+            let words = ["-c", script, "punctual", "/dev/null/none", "name"];
+            let status = shell.args(words).stdin(Stdio::null()).status().unwrap();
+            let code = status.code().unwrap();
+            assert_eq!(crate::labgrid::fault(code), Fault::Board, "{script}");
+        }
+    }
+
+    #[test]
     fn a_board_says_what_is_with_each() {
         let of = |said: &str, of: &[&str]| understand(said, &names(of), "6.1", "/data/modules");
         let said = "hello\npunctual-board loaded pulse\npunctual-board built stall\n\
@@ -321,6 +346,11 @@ mod tests {
             why.contains("x.c:1: error: y (/data/modules/pulse.log"),
             "{why}"
         );
+        let found = of(
+            "\u{1b}]0;board\u{7}punctual-board built pulse\n",
+            &["pulse"],
+        );
+        assert_eq!(found.unwrap()["pulse"], Found::Built);
         let said = "punctual-board built pulse\npunctual-board lacks flock\n";
         let found = of(said, &["pulse"]).unwrap();
         assert_eq!(found["pulse"], Found::Absent(Absence::NoFlock));

@@ -35,7 +35,7 @@ const LOCAL_SOCKETS: &str = "/proc/net/unix";
 /// The form in which users name a peer.
 const FORM: &str = "ssh:[USER@]HOST[:/DIRECTORY][:ADDRESS]";
 
-/// The beginning of the line by which the echo tells that it answers frames.
+/// The words by which the echo tells that it answers frames.
 const ANSWERS: &str = "punctual-wire: echo at ";
 
 /// The answer of the peer's shell to each of our lines.
@@ -313,7 +313,8 @@ impl Echo {
         let begun = Instant::now();
         loop {
             match self.lines.recv_timeout(LOOK) {
-                Ok((at, line)) if line.starts_with(ANSWERS) => {
+                // A start-up file may have begun the line.
+                Ok((at, line)) if line.contains(ANSWERS) => {
                     self.heard = at;
                     return Ok(());
                 }

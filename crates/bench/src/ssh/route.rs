@@ -68,13 +68,19 @@ impl Route {
 
     /// A command that has the board's shell run a line. It never asks for a password: a lost
     /// connection is made again, and nobody may be there then. It waits for two minutes for a
-    /// machine that does not answer, which may be a busy one.
+    /// machine that does not answer, which may be a busy one, also once it is connected.
     pub fn command(&self, line: &str) -> Command {
         match self {
             Self::Ssh(destination) => {
                 let mut command = named(VARIABLE, "ssh");
                 command
                     .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=120"])
+                    .args([
+                        "-o",
+                        "ServerAliveInterval=15",
+                        "-o",
+                        "ServerAliveCountMax=8",
+                    ])
                     .args(["--", &destination.host])
                     .arg(line);
                 command
@@ -141,6 +147,18 @@ pub fn named(variable: &str, usual: &str) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_that_falls_silent_is_not_waited_for_for_ever() {
+        let command = Route::Ssh("board".parse().unwrap()).command("true");
+        let seconds = |name: &str| {
+            let mut words = command.get_args().filter_map(|word| word.to_str());
+            let value = words.find_map(|word| word.strip_prefix(name));
+            value.and_then(|value| value.parse::<u32>().ok()).unwrap()
+        };
+        let silence = seconds("ServerAliveInterval=") * seconds("ServerAliveCountMax=");
+        assert_eq!(silence, seconds("ConnectTimeout="));
+    }
 
     #[test]
     fn a_bench_is_named_as_the_user_has_to_type_it() {

@@ -6,12 +6,12 @@ use punctual_report::repeat::quoted;
 
 /// This command again.
 pub fn again() -> String {
-    repeated(std::env::args().skip(1), &[])
+    repeated(own_words(), &[])
 }
 
 /// This command again, with a budget of `minutes` in place of these options.
 pub fn within(minutes: u64, replaced: &[&str]) -> String {
-    let command = repeated(std::env::args().skip(1), replaced);
+    let command = repeated(own_words(), replaced);
     format!("{command} --budget {minutes}m")
 }
 
@@ -21,6 +21,12 @@ pub fn further_minutes(budget: Option<Nanos>) -> u64 {
         let minutes = budget.0 as f64 / 60e9;
         (2.0 * minutes).ceil().max(1.0) as u64
     })
+}
+
+/// The words of this command, after its name.
+fn own_words() -> impl Iterator<Item = String> {
+    let words = std::env::args_os().skip(1);
+    words.map(|word| word.to_string_lossy().into_owned())
 }
 
 /// The words, without these options and their values.

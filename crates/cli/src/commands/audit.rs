@@ -14,6 +14,7 @@ use super::StoreArgs;
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use super::sample_args::SampleArgs;
+use crate::hints::store_option;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
@@ -116,11 +117,12 @@ fn check(run: &Run, wanted: &Wanted) -> Result<()> {
         return Ok(());
     }
     let id = &run.id;
+    let of = store_option();
     let has_others = !Wanted::default().gap_recordings(run).is_empty();
     let expected = if has_others {
         format!(
             "expected a measurement by the probe noise or tick that the options name, found none \
-             in {id}: `punctual show {id}` lists what it has"
+             in {id}: `punctual show {id}{of}` lists what it has"
         )
     } else {
         format!(

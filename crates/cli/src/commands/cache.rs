@@ -36,7 +36,7 @@ enum Action {
         #[arg(long, value_name = "TIME", value_parser = parse_duration)]
         older_than: Option<Nanos>,
         /// Keep at most so much (5GiB), of what was used last
-        #[arg(long, value_name = "SIZE")]
+        #[arg(long, value_name = "SIZE", value_parser = parse_size)]
         max_size: Option<ByteSize>,
         /// Remove all of them
         #[arg(long, conflicts_with_all = ["older_than", "max_size"])]
@@ -52,13 +52,14 @@ pub fn limit() -> Result<u64, UsageError> {
     let Some(text) = std::env::var_os(SIZE_VARIABLE).filter(|text| !text.is_empty()) else {
         return Ok(cache::LIMIT);
     };
-    let text = text.to_string_lossy();
-    let size = text.parse::<ByteSize>().map_err(|_| {
-        UsageError(format!(
-            "{SIZE_VARIABLE}: expected a size such as 10GiB, found \"{text}\""
-        ))
-    });
+    let size = parse_size(&text.to_string_lossy());
+    let size = size.map_err(|error| UsageError(format!("{SIZE_VARIABLE}: {error}")));
     Ok(size?.as_u64())
+}
+
+fn parse_size(text: &str) -> Result<ByteSize, String> {
+    text.parse()
+        .map_err(|_| format!("expected a size such as 10GiB, found \"{text}\""))
 }
 
 impl Cache {
@@ -127,4 +128,16 @@ fn row(entry: &Entry) -> Vec<String> {
 
 fn size(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_is_none_is_told_by_one_that_is() {
+        assert_eq!(parse_size("5GiB"), Ok(ByteSize::gib(5)));
+        let wrong = "expected a size such as 10GiB, found \"lots\"";
+        assert_eq!(parse_size("lots"), Err(wrong.to_owned()));
+    }
 }

@@ -19,7 +19,8 @@ Examples:
   punctual db copy postgres://ann@db.example/punctual backup.db
   punctual db copy node1.db runs.db
 
-Exit status: 0 copied; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
+Exit status: 0 copied; 3 a damaged run was left out, or Ctrl-C has ended it;
+1 an error; 2 a wrong request.";
 
 /// Copy stores: from a file to a server, and back
 #[derive(Debug, Args)]
@@ -70,7 +71,7 @@ struct Done {
 fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
     let (from, to) = (Place::parse(from)?, Place::parse(to)?);
     check_file(&from)?;
-    if from == to {
+    if is_same(&from, &to) {
         return Err(UsageError(format!("{from}: expected two stores, found one")).into());
     }
     if let Some(path) = to.file() {
@@ -110,6 +111,12 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
             })
         }
     }
+}
+
+/// Returns true if both are one store, by whatever names.
+fn is_same(from: &Place, to: &Place) -> bool {
+    let file = |place: &Place| place.file()?.canonicalize().ok();
+    from == to || file(from).is_some_and(|own| Some(own) == file(to))
 }
 
 impl Done {
@@ -157,5 +164,28 @@ impl Done {
                 ))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_store_is_the_same_by_another_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let (own, link) = (
+            directory.path().join("own.db"),
+            directory.path().join("link.db"),
+        );
+        let is_same =
+            |from: &Path, to: &Path| is_same(&from.to_owned().into(), &to.to_owned().into());
+        assert!(!is_same(&own, &link), "neither is there");
+        std::fs::write(&own, "").unwrap();
+        assert!(!is_same(&own, &link));
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        assert!(is_same(&own, &link) && is_same(&own, &directory.path().join("./own.db")));
     }
 }

@@ -18,7 +18,7 @@ Examples:
   punctual doctor                 # what to do first on this machine
   punctual doctor --for audio     # the same for sound; also: control, isolated
   sudo punctual doctor --all      # each finding, also what only root sees
-  punctual doctor --skip smi      # hwlatdetect has looked for it
+  punctual doctor --skip smi      # hwlatdetect has already measured it
   punctual doctor --only preempt-rt --only governor --json
   punctual doctor --report doctor.html
   punctual doctor --root ./board  # a copy of another machine's files
@@ -27,31 +27,31 @@ Examples:
 docs/DOCTOR.md has all checks, with their sources. Nothing is changed.
 
 Exit status:
-  0    nothing of weight (fatal or high) stands in the way
-  4    something of weight does
-  5    nothing of weight was found, and something of weight cannot be told
+  0    nothing fatal or high is wrong or unknown
+  4    something fatal or high is wrong
+  5    nothing fatal or high is wrong, and something fatal or high is unknown
   1    an error
   2    a wrong request
-  3    where Ctrl-C has ended --measure";
+  3    Ctrl-C has ended --measure";
 
 /// The number of first remedies that are shown.
 const STEPS: usize = 3;
 
-/// Tell what stands in the way of real-time work on a machine, and what to do
+/// Find what stands in the way of real-time work on a machine, and what to do about it
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Doctor {
-    /// Look only at this (may be repeated)
+    /// Run only this check (may be repeated)
     #[arg(long, value_name = "CHECK")]
     only: Vec<String>,
-    /// Leave this out (may be repeated)
+    /// Skip this check (may be repeated)
     #[arg(long, value_name = "CHECK")]
     skip: Vec<String>,
     /// What the machine is for: audio (sound; many do without PREEMPT_RT), control (threads with
-    /// periods), isolated (CPUs that are left alone) [default: all is asked]
+    /// periods), isolated (CPUs that are left alone) [default: all checks run]
     #[arg(long = "for", value_name = "PURPOSE", conflicts_with = "only")]
     purpose: Option<Purpose>,
-    /// Show each thing that is wrong or unknown with its reasons, and what is fine
+    /// Show each fault and each unknown with its reasons, and what is fine
     #[arg(long)]
     all: bool,
     /// Print JSON
@@ -130,7 +130,7 @@ impl Doctor {
 
     /// The results of trials in virtual time; `None` if Ctrl-C has ended it.
     fn trials(&self, diagnosis: &Diagnosis) -> Result<Option<Vec<Tried>>> {
-        // Whether it has PREEMPT_RT is asked also where that was not to be looked at.
+        // `--only` and `--skip` may have left this check out.
         let machine = Machine::new(&self.root);
         let asked = examine(&machine, &|check| check.id == "preempt-rt");
         let is_rt = asked

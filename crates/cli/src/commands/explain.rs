@@ -21,6 +21,7 @@ use super::replay_args::ReplayArgs;
 use super::run_names::{is_run, refuse_form};
 use super::sample_args::SampleArgs;
 use super::{StoreArgs, load};
+use crate::hints::store_option;
 use crate::output::say;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
@@ -260,13 +261,14 @@ fn captured(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>> {
         .into());
     }
     let mut recordings = run.recordings.iter();
+    let of = store_option();
     let why = match recordings.find_map(|one| one.settings.get(TRACER)) {
         Some(Fact::Unknown { unknown }) => format!("there was no tracer: {unknown}"),
         Some(_) => "no sample was above the limit: give a lower one".to_owned(),
         None => format!(
             "a tracer must run while it is measured. The same with \
              --trace-above TIME catches each new worst sample above that, and with --stop-above \
-             TIME the first one; `punctual show {id}` has the times"
+             TIME the first one; `punctual show {id}{of}` has the times"
         ),
     };
     Err(UsageError(format!("nothing was caught in {id}: {why}")).into())

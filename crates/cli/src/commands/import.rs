@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual import`: measurements of other programs, and runs of other stores.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_exchange::{Baseline, Reader};
 use punctual_model::{Nanos, Run};
-use punctual_report::text::{clean, counted};
+use punctual_report::repeat::quoted;
+use punctual_report::text::{clean, counted, thousands};
 use punctual_runner::import::{Told, UNREAD, import, is_unit_doubtful, machine_of};
 use punctual_store::{Added, Store};
 
 use super::{StoreArgs, is_run};
+use crate::hints::store_option;
 use crate::output::say;
 use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError};
@@ -98,7 +100,7 @@ impl Import {
         for path in exports {
             add_runs(&store, path)?;
         }
-        let mut known_ones = Vec::new();
+        let (mut known_ones, of) = (Vec::new(), store_option());
         for (path, run) in runs {
             let path = path.display();
             // As a whole or not at all: a kill in between leaves nothing.
@@ -107,8 +109,8 @@ impl Import {
                 Added::Known(known) => {
                     known_ones.push(format!(
                         "{path}: expected a new file, found what {known} holds already, to the \
-                         last figure: the same run counts once (`punctual remove {known}` first, \
-                         to import it otherwise)"
+                         last figure: the same run counts once (`punctual remove {known}{of}` \
+                         first, to import it otherwise)"
                     ));
                     continue;
                 }
@@ -121,7 +123,7 @@ impl Import {
                 say!(
                     "Its smallest values are very large for microseconds: either that kernel has \
                      no high-resolution timers, or they are nanoseconds (cyclictest -N). Then \
-                     `punctual remove {id}`, and import it with --nanoseconds."
+                     `punctual remove {id}{of}`, and import it with --nanoseconds."
                 );
             }
             match &run.error {
@@ -199,8 +201,8 @@ const BYTES_MAX: u64 = 256 << 20;
 fn content(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
     if path.is_dir() {
-        let all = path.join("*");
-        let all = all.display();
+        // The shell expands no sign within quotation marks.
+        let all = format!("{}/*", quoted(path.to_string_lossy().trim_end_matches('/')));
         let wrong = format!("{shown}: expected a file, found a directory: name the files: {all}");
         return Err(UsageError(wrong).into());
     }
@@ -235,6 +237,12 @@ fn name_baselines(
     let known = store.baselines()?;
     for Baseline { name, runs } in baselines {
         let runs: Option<Vec<String>> = runs.iter().map(|run| ids.get(run).cloned()).collect();
+        // Two runs of the file may be one here.
+        let runs = runs.map(|runs| {
+            let mut known = HashSet::new();
+            let mut is_new = |one: &String| known.insert(one.clone());
+            runs.into_iter().filter(&mut is_new).collect::<Vec<_>>()
+        });
         let Some(runs) = runs.filter(|runs| !runs.is_empty() && !is_run(name)) else {
             continue;
         };
@@ -274,7 +282,7 @@ pub fn of_file(store: &Store, path: &Path) -> Result<Vec<String>> {
 
 /// Stores the runs of a file that the store lacks.
 fn add_runs(store: &Store, path: &Path) -> Result<()> {
-    let (mut new, mut known) = (0_u64, 0_u64);
+    let (mut new, mut known) = (0, 0);
     let shown = path.display();
     let mut ids = HashMap::new();
     let baselines = each_run(path, &mut |run| {
@@ -298,7 +306,8 @@ fn add_runs(store: &Store, path: &Path) -> Result<()> {
         }
         Ok(())
     })?;
-    say!("{shown}: {new} new runs, {known} that were here");
+    let (new, known) = (counted(new, "new run"), thousands(known));
+    say!("{shown}: {new}, {known} that were here");
     name_baselines(store, &baselines, &ids)
 }
 
@@ -313,8 +322,11 @@ mod tests {
     fn what_is_no_file_is_named_once_and_no_file_is_read_without_bound() {
         let directory = tempfile::tempdir().unwrap();
         let none = directory.path().join("none");
+        let inner = directory.path().join("my results");
+        std::fs::create_dir(&inner).unwrap();
         for (path, told) in [
             (directory.path(), "found a directory: name the files: "),
+            (inner.as_path(), "/my results'/*"),
             (none.as_path(), "found none of this name"),
         ] {
             let error = content(path).unwrap_err();

@@ -10,7 +10,7 @@ use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man as Page;
 
 use super::Cli;
-use crate::{ExitStatus, output};
+use crate::{ExitStatus, UsageError, output};
 
 /// Print the manual page, or write all of them to a directory
 #[derive(Debug, Args)]
@@ -26,6 +26,7 @@ impl Man {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
         if let Some(directory) = &self.directory {
+            refuse_command(&command, directory)?;
             fs::create_dir_all(directory)
                 .and_then(|()| write_all(&command, directory))
                 .with_context(|| directory.display().to_string())?;
@@ -35,6 +36,18 @@ impl Man {
         }
         Ok(ExitStatus::Done)
     }
+}
+
+/// Refuses the name of a command, of which somebody wants the page, in place of a directory.
+fn refuse_command(command: &Command, word: &Path) -> Result<(), UsageError> {
+    let name = word.to_string_lossy();
+    if word.is_dir() || command.find_subcommand(&*name).is_none() {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "expected a directory, found the command {name}: `punctual {name} --help` describes it, \
+         and `punctual man ./{name}` makes a directory of this name"
+    )))
 }
 
 /// Writes the page of a command and those of the commands below it.
@@ -108,6 +121,19 @@ mod tests {
         let expected = ".SH \"EXAMPLES\"\n.nf\npunctual run a\\-b\npunctual runs\n.fi\n\
             .SH \"EXIT STATUS\"\n.nf\n0 done\n.fi\n.PP\n.nf\n\\&.more\n.fi\n";
         assert_eq!(roff, expected);
+    }
+
+    #[test]
+    fn a_command_is_no_directory() {
+        let refused = |word: &str| refuse_command(&Cli::command(), Path::new(word));
+        let said = refused("run").unwrap_err().to_string();
+        assert!(
+            said.contains("`punctual run --help` describes it"),
+            "{said}"
+        );
+        for directory in ["./run", "out", "/tmp/run"] {
+            assert!(refused(directory).is_ok(), "{directory}");
+        }
     }
 
     #[test]

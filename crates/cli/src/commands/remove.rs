@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use clap::Args;
+use punctual_store::{Store, StoreError};
 
 use super::StoreArgs;
 use crate::ExitStatus;
@@ -22,10 +23,75 @@ impl Remove {
     /// Runs the command.
     pub fn run(self) -> Result<ExitStatus> {
         let (store, ids) = self.store.ids(&self.runs)?;
+        check(&store, &ids)?;
         for id in ids {
             store.remove(&id)?;
             say!("{id} is removed");
         }
         Ok(ExitStatus::Done)
+    }
+}
+
+/// Refuses runs that are not there, and those of baselines, before the first one is removed.
+fn check(store: &Store, ids: &[String]) -> Result<()> {
+    let baselines = store.baselines()?;
+    for id in ids {
+        if store.summary(id)?.is_none() {
+            // The store says that there is none, and which runs have a name like it.
+            store.load(id)?;
+        }
+        if let Some((baseline, _)) = baselines.iter().find(|(_, runs)| runs.contains(id)) {
+            let (id, baseline) = (id.clone(), baseline.clone());
+            return Err(StoreError::Needed { id, baseline }.into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::MachineRecord;
+    use punctual_model::machine::VirtualMachine;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_removed_if_one_of_the_runs_cannot_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let store = Store::open(&path).unwrap();
+        for seed in 1..=3 {
+            let run = json!({
+                "id": "", "suite": "mine", "seed": seed,
+                "plan": format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),
+                "subject": { "name": "rt", "kernel": "k", "boot": "", "bench": "virtual" },
+                "state": "finished", "started": "2026-05-01T00:00:00Z",
+                "finished": "2026-05-01T00:00:01Z", "punctual": "0.1.0",
+                "machine": MachineRecord::Virtual(VirtualMachine::default()),
+                "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
+            });
+            store.add(&serde_json::from_value(run).unwrap()).unwrap();
+        }
+        store.set_baseline("stable", &["r2".to_owned()]).unwrap();
+        let remove = |words: &[&str]| {
+            let command = Remove {
+                runs: words.iter().map(ToString::to_string).collect(),
+                store: StoreArgs {
+                    db: Some(path.clone().into()),
+                },
+            };
+            command.run().map_err(|error| error.to_string())
+        };
+        for (words, why) in [
+            (["r3", "r9"], "there is no run \"r9\""),
+            (["r1", "r2"], "run r2 belongs to baseline \"stable\""),
+        ] {
+            let said = remove(&words).unwrap_err();
+            assert!(said.starts_with(why), "{said}");
+            assert_eq!(store.list().unwrap().len(), 3, "{words:?}");
+        }
+        assert_eq!(remove(&["r1", "r3"]), Ok(ExitStatus::Done));
+        assert_eq!(store.list().unwrap().len(), 1);
     }
 }

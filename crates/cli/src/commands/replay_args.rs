@@ -23,6 +23,7 @@ use punctual_scope::explain::{Chosen, Explained, Wanted, explain};
 use punctual_scope::repeat::{OnEvent, Repeater};
 
 use super::{catalog, virtual_bench};
+use crate::hints::store_option;
 use crate::output::say;
 use crate::progress::Progress;
 use crate::{UsageError, interrupt};
@@ -181,8 +182,9 @@ impl ReplayArgs {
         if !run.is_virtual() {
             return Err(UsageError(format!(
                 "{id} was measured in real time: only runs of the virtual bench can be \
-                 repeated. `punctual explain {id}` tells what the kernel's tracer has caught",
+                 repeated. `punctual explain {id}{of}` tells what the kernel's tracer has caught",
                 id = run.id,
+                of = store_option(),
             ))
             .into());
         }

@@ -14,6 +14,7 @@ use punctual_runner::Results;
 use super::measure::MeasureArgs;
 use super::measure::what::WhatArgs;
 use super::trace_args::{self, TraceArgs};
+use crate::hints::store_option;
 use crate::output::say;
 use crate::{ExitStatus, output};
 
@@ -96,7 +97,7 @@ impl Run {
         }
         let kept = || {
             let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-            let ids = ids.join(" ");
+            let ids = ids.join(" ") + &store_option();
             format!(
                 "the runs are kept: `punctual show {ids} --report FILE` or `--data DIR` shows them"
             )
@@ -165,7 +166,7 @@ fn tell_of_faults(runs: &[Measured]) {
         run.is_virtual() && recordings.any(|one| one.findings.contains_key(FAULT_PLACES))
     };
     if let Some(run) = runs.iter().find(has_some) {
-        let id = &run.id;
+        let id = run.id.clone() + &store_option();
         say!("`punctual explain {id} --faults` names the lines of the faults in its design");
     }
 }

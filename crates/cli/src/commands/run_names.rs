@@ -12,8 +12,9 @@ use punctual_runner::run_names::{ends, is_one, number, rising};
 use punctual_runner::{is_export, suites};
 use punctual_store::{Filter, Store};
 
-use super::{NO_RUNS, arrivals};
+use super::{arrivals, no_runs};
 use crate::UsageError;
+use crate::hints::store_option;
 
 pub use punctual_runner::run_names::{LAST, is_range, is_run};
 
@@ -28,7 +29,7 @@ pub fn load(store: &Store, name: &str) -> Result<Run> {
 pub fn id(store: &Store, name: &str) -> Result<String> {
     if name.eq_ignore_ascii_case(LAST) {
         let newest = store.newest()?;
-        return newest.ok_or_else(|| UsageError(NO_RUNS.to_owned()).into());
+        return newest.ok_or_else(|| UsageError(no_runs()).into());
     }
     if let Some(number) = number(name) {
         return Ok(format!("r{number}"));
@@ -104,11 +105,14 @@ pub fn refuse(store: &Store, word: &str) -> Result<()> {
     let found = if let Some((_, runs)) = baselines.iter().find(|(name, _)| name == word) {
         format!("a baseline, of {}: name its runs", runs.join(" "))
     } else if let Ok(suite) = suites::find(word) {
-        let name = quoted(&suite.name);
-        format!("a suite: `punctual runs --suite {name}` lists its runs")
+        let (name, of) = (quoted(&suite.name), store_option());
+        format!("a suite: `punctual runs --suite {name}{of}` lists its runs")
     } else if !store.page(&of_subject, None, 1)?.is_empty() {
-        let name = quoted(word);
-        format!("a subject: `punctual runs --subject {name}` lists its runs")
+        let (name, of) = (quoted(word), store_option());
+        format!("a subject: `punctual runs --subject {name}{of}` lists its runs")
+    } else if is_list(word) {
+        // Numbers only, such as 1-4: none of the others has this name.
+        return Err(expected_runs(word).into());
     } else {
         return Ok(());
     };
@@ -121,27 +125,31 @@ pub fn refuse_form(word: &str) -> Result<(), UsageError> {
         return Ok(());
     }
     if is_export(Path::new(word)) {
-        let file = quoted(word);
+        let (file, of) = (quoted(word), store_option());
         return Err(UsageError(format!(
-            "expected a run, found a file of `punctual export`: `punctual import {file}` stores \
-             its runs"
+            "expected a run, found a file of `punctual export`: `punctual import {file}{of}` \
+             stores its runs"
         )));
     }
-    // A trace may be in a file of such a name.
-    if is_list(word) && !Path::new(word).exists() {
-        return Err(UsageError(format!(
-            "expected runs such as r1 r2 or r1..r4, found {word}"
-        )));
+    // A trace may be in a file of such a name, and a baseline may be called 6.12.
+    if word.starts_with(['r', 'R']) && is_list(word) && !Path::new(word).exists() {
+        return Err(expected_runs(word));
     }
     Ok(())
 }
 
+fn expected_runs(word: &str) -> UsageError {
+    UsageError(format!(
+        "expected runs such as r1 r2 or r1..r4, found {word}"
+    ))
+}
+
 /// Returns true if a word consists of several runs, in a form that is none of ours: `r1-r4`,
-/// `r1,r2`.
+/// `r1,r2`, `1-4`, `r1 r2`.
 fn is_list(word: &str) -> bool {
-    let parts = word.split(['-', '–', ',', ':', '.', '=']);
-    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-    word.starts_with(['r', 'R']) && parts.iter().all(|part| is_one(part))
+    let parts = word.split(['-', '–', ',', ':', '.', '=', ' ']);
+    let mut parts = parts.filter(|part| !part.is_empty()).peekable();
+    parts.peek().is_some() && parts.all(is_one)
 }
 
 #[cfg(test)]
@@ -209,6 +217,11 @@ mod tests {
                 "expected runs such as r1 r2 or r1..r4, found r1,r4",
             ),
             ("r1..", "expected runs such as r1 r2 or r1..r4, found r1.."),
+            ("1-4", "expected runs such as r1 r2 or r1..r4, found 1-4"),
+            (
+                "r1 r2",
+                "expected runs such as r1 r2 or r1..r4, found r1 r2",
+            ),
         ] {
             let said = found(&[word]).unwrap_err();
             assert!(said.starts_with(expected), "{said}");

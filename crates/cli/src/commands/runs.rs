@@ -10,7 +10,8 @@ use punctual_runner::run_names::number;
 use punctual_runner::times;
 use punctual_store::{Filter, Store, Summary};
 
-use super::{NO_RUNS, StoreArgs, id};
+use super::{StoreArgs, id, no_runs};
+use crate::hints::store_option;
 use crate::output::say;
 use crate::{ExitStatus, UsageError, output};
 
@@ -85,9 +86,15 @@ impl Runs {
         } else if self.json {
             output::print_json(&Rows::runs(&runs).json())?;
         } else if has_others {
-            say!("no run matches; `punctual runs` without options lists all");
+            let of = store_option();
+            let without = if of.is_empty() {
+                "without options"
+            } else {
+                "alone"
+            };
+            say!("no run matches; `punctual runs{of}` {without} lists all");
         } else if runs.is_empty() {
-            say!("{NO_RUNS}");
+            say!("{}", no_runs());
         } else {
             let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
             rows.extend(runs.iter().map(row));

@@ -7,6 +7,7 @@ use clap::Args;
 use punctual_model::capture::{TRACER, Tracer, Tracing};
 use punctual_model::{Fact, Nanos, Run};
 
+use crate::hints::store_option;
 use crate::output::say;
 use crate::scale_args::parse_lateness;
 
@@ -74,8 +75,8 @@ pub fn tell(runs: &[Run]) {
         if caught > 0 {
             let samples = punctual_report::text::counted(caught, "sample");
             let option = if run.is_virtual() { " --captured" } else { "" };
-            let id = &run.id;
-            say!("{name}: {samples} caught: `punctual explain {id}{option}` tells what it was");
+            let (id, of) = (&run.id, store_option());
+            say!("{name}: {samples} caught: `punctual explain {id}{option}{of}` shows why");
         }
     }
 }

@@ -25,6 +25,7 @@ use punctual_store::Store;
 use super::measure::side_by_side;
 use super::run_names::{LAST, is_range};
 use super::{StoreArgs, catalog, is_run, virtual_bench};
+use crate::hints::store_option;
 use crate::output::say;
 use crate::progress::Progress;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -131,7 +132,12 @@ impl Verify {
         if cancel.load(Ordering::SeqCst) {
             let wanted = wanted.len();
             let left = wanted - verification.claims.len();
-            say!("punctual: interrupted: {left} of {wanted} runs were not begun");
+            let unsigned = if self.sign.is_some() {
+                "; nothing was signed"
+            } else {
+                ""
+            };
+            say!("punctual: interrupted: {left} of {wanted} runs were not begun{unsigned}");
             return Ok(ExitStatus::Incomplete);
         }
         if let Some(key) = &self.sign {
@@ -152,9 +158,10 @@ impl Verify {
             return Ok(());
         }
         let found = if is_range(&word) { "runs" } else { "a run" };
+        let of = store_option();
         Err(UsageError(format!(
             "expected a file of `punctual export`, found {found}: `punctual export {word} -o \
-             {word}.punctual` makes one"
+             {word}.punctual{of}` makes one"
         )))
     }
 

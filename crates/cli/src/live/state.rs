@@ -43,14 +43,16 @@ pub struct RunState {
     pub steps: usize,
     /// The current activity: its step, or what comes before.
     pub doing: String,
+    /// The activity without what is said of the connection.
+    activity: String,
     /// Progress of the step.
     pub progress: Progress,
     /// The step's threads.
     pub threads: Vec<Seen>,
     /// The time at which the step began.
     pub begun: Instant,
-    /// The number of the step, from 0.
-    pub step: u32,
+    /// The number of the step, from 0; `None` before the first.
+    pub step: Option<u32>,
     /// The marks, each with the number of its step.
     pub marks: Vec<(u32, Mark)>,
     /// The load's workers and their units, step by step.
@@ -165,10 +167,11 @@ impl State {
             name: format!("{} (seed {})", run.subject.name, run.seed),
             steps: plan.steps.len(),
             doing: "begins".into(),
+            activity: "begins".into(),
             progress: Progress::default(),
             threads: Vec::new(),
             begun: Instant::now(),
-            step: 0,
+            step: None,
             marks: Vec::new(),
             loads: plan.steps.iter().map(|step| workers(plan, step)).collect(),
         });
@@ -181,9 +184,15 @@ impl State {
         }
     }
 
-    /// Removes a run that has ended.
+    /// Removes a run that has ended. Another one that is shown stays so.
     pub fn end(&mut self, run: &Run) {
-        self.runs.retain(|own| own.id != run.id);
+        let ended = self.runs.iter().position(|own| own.id == run.id);
+        if let Some(ended) = ended {
+            self.runs.remove(ended);
+            if ended < self.run {
+                self.run -= 1;
+            }
+        }
         self.choose_run(0);
         let name = &run.subject.name;
         let said = format!("{name} (seed {}): {} is {}", run.seed, run.id, run.state);
@@ -210,23 +219,24 @@ impl State {
         self.thread = (next as usize).checked_sub(1);
     }
 
-    /// Marks the present state.
+    /// Marks the present state. Before the first step there is nothing to mark.
     pub fn mark(&mut self) {
         let Some(run) = self.runs.get_mut(self.run) else {
             return;
         };
+        let Some(step) = run.step else { return };
         let mark = Mark {
             at: Nanos(i64::try_from(run.begun.elapsed().as_nanos()).unwrap_or(i64::MAX)),
             count: run.progress.count,
             worst: run.progress.worst,
         };
-        run.marks.push((run.step, mark));
+        run.marks.push((step, mark));
         let (number, at, count) = (run.marks.len(), mark.at, HumanCount(mark.count));
         let worst = mark.worst.map_or("none".into(), |worst| worst.to_string());
         self.messages.push(format!(
-            "mark {number}: {} {}, {:.1} s after its begin: {count} samples, worst {worst}",
+            "mark {number}: {} {}, {:.1} s after its beginning: {count} samples, worst {worst}",
             run.id,
-            run.doing,
+            run.activity,
             at.as_secs_f64()
         ));
     }
@@ -257,22 +267,25 @@ fn workers(plan: &Plan, step: &Step) -> Vec<Worker> {
 impl RunState {
     /// The workers of the step's load, with the work that they have done.
     pub fn workers(&self) -> impl Iterator<Item = (&Worker, &WorkerProgress)> {
-        let workers = self.loads.get(self.step as usize).into_iter().flatten();
+        let step = self.step.and_then(|step| self.loads.get(step as usize));
+        let workers = step.into_iter().flatten();
         workers.zip(&self.progress.workers)
     }
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::Booting => self.doing = "boots (once: the booted guest is kept)".into(),
-            Event::Resuming => self.doing = "starts (the booted guest was kept)".into(),
-            Event::Unreached(why) => self.doing = format!("not reached ({why}); it goes on there"),
-            Event::Reached => self.doing = "reached again".into(),
+            Event::Booting => self.begins("boots (once: the booted guest is kept)".into()),
+            Event::Resuming => self.begins("starts (the booted guest was kept)".into()),
+            Event::Unreached(why) => {
+                self.doing = format!("{}: not reached ({why}); it goes on there", self.activity);
+            }
+            Event::Reached => self.doing.clone_from(&self.activity),
             Event::Record(record) => {
                 if let Record::Started(started) = &**record {
                     let (number, all) = (started.step + 1, self.steps);
                     let (probe, load) = (&started.probe, &started.load);
-                    self.doing = format!("step {number} of {all}: {probe}, {load}");
-                    self.step = started.step;
+                    self.begins(format!("step {number} of {all}: {probe}, {load}"));
+                    self.step = Some(started.step);
                     self.progress = Progress::default();
                     self.threads.clear();
                     self.begun = Instant::now();
@@ -290,6 +303,11 @@ impl RunState {
         }
     }
 
+    fn begins(&mut self, activity: String) {
+        self.doing.clone_from(&activity);
+        self.activity = activity;
+    }
+
     /// The samples seen of one thread, or of all.
     pub fn seen(&self, thread: Option<usize>) -> Seen {
         if let Some(own) = thread.and_then(|thread| self.threads.get(thread)) {
@@ -304,8 +322,88 @@ impl RunState {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
+    use punctual_model::MachineRecord;
+    use punctual_model::machine::VirtualMachine;
+    use punctual_model::record::Started;
+    use serde_json::json;
+
     use super::*;
+
+    fn run(id: &str) -> Run {
+        let run = json!({
+            "id": id, "suite": "mine", "seed": 1, "plan": "",
+            "subject": { "name": "rt", "kernel": "k", "boot": "", "bench": "virtual" },
+            "state": "finished", "started": "2026-05-01T00:00:00Z",
+            "finished": "2026-05-01T00:00:01Z", "punctual": "0.1.0",
+            "machine": MachineRecord::Virtual(VirtualMachine::default()),
+            "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
+        });
+        serde_json::from_value(run).unwrap()
+    }
+
+    /// These runs, none of which has begun a step.
+    pub fn begun(ids: &[&str]) -> State {
+        let plan = toml::from_str("seed = 1\n[[step]]\nprobe = \"timer\"\n").unwrap();
+        let mut state = State::default();
+        for id in ids {
+            state.begin(&run(id), &plan);
+        }
+        state
+    }
+
+    /// The first step begins.
+    pub fn started() -> Event {
+        let started = Started {
+            step: 0,
+            probe: "timer".into(),
+            load: "idle".into(),
+            nominal: Nanos(0),
+        };
+        Event::Record(Box::new(Record::Started(started)))
+    }
+
+    #[test]
+    fn a_mark_belongs_to_a_step_that_has_begun() {
+        let mut state = begun(&["r1"]);
+        state.take("r1", &Event::Booting);
+        state.mark();
+        assert!(state.marks("r1", 0).is_empty());
+        assert!(state.messages.is_empty(), "{:?}", state.messages);
+        state.take("r1", &started());
+        state.mark();
+        assert_eq!(state.marks("r1", 0).len(), 1);
+        let said = "mark 1: r1 step 1 of 1: timer, idle, 0.0 s after its beginning: 0 samples, ";
+        assert!(state.messages[0].starts_with(said), "{:?}", state.messages);
+    }
+
+    #[test]
+    fn a_step_is_named_while_its_board_is_not_reached_and_after_that() {
+        let mut state = begun(&["r1"]);
+        let mut doing = |event: &Event| {
+            state.take("r1", event);
+            state.runs[0].doing.clone()
+        };
+        let step = doing(&started());
+        let lost = doing(&Event::Unreached("no route".into()));
+        assert_eq!(
+            lost,
+            format!("{step}: not reached (no route); it goes on there")
+        );
+        assert_eq!(doing(&Event::Reached), step);
+    }
+
+    #[test]
+    fn the_shown_run_stays_where_an_earlier_one_ends() {
+        let mut state = begun(&["r1", "r2", "r3"]);
+        state.choose_run(1);
+        state.end(&run("r1"));
+        assert_eq!(state.shown().unwrap().id, "r2");
+        state.end(&run("r3"));
+        assert_eq!(state.shown().unwrap().id, "r2");
+        state.end(&run("r2"));
+        assert!(state.shown().is_none());
+    }
 
     #[test]
     fn a_sample_is_in_the_bin_that_begins_at_or_before_it() {

@@ -18,7 +18,7 @@ const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 pub fn draw(state: &State, frame: &mut Frame) {
     let area = frame.area();
     let Some(run) = state.shown() else {
-        frame.render_widget(Paragraph::new("punctual: nothing runs yet"), area);
+        frame.render_widget(idle(state, area.height), area);
         return;
     };
     // Half of the height, at most, is the table's: its frame, its head, and a line for all.
@@ -40,6 +40,17 @@ pub fn draw(state: &State, frame: &mut Frame) {
     draw_histogram(&seen, frame, histogram);
     draw_series(&seen, frame, series);
     frame.render_widget(keys_line(state), keys);
+}
+
+/// What is shown while no run is under way: the newest messages.
+fn idle(state: &State, height: u16) -> Paragraph<'_> {
+    let room = usize::from(height.saturating_sub(2));
+    let from = state.messages.len().saturating_sub(room);
+    let mut lines = vec![Line::from("punctual: no run is under way").style(STRONG)];
+    let messages = state.messages[from..].iter();
+    lines.extend(messages.map(|said| Line::from(said.as_str())));
+    lines.push(keys_line(state));
+    Paragraph::new(lines)
 }
 
 /// The current activity of the run, and the progress of its step.
@@ -127,8 +138,9 @@ fn threads<'a>(state: &State, run: &'a RunState, height: usize) -> Table<'a> {
         }
     });
     let mut widths = vec![Constraint::Fill(1), Constraint::Length(14)];
-    widths.extend([Constraint::Length(10); 4]);
-    widths.push(Constraint::Length(8));
+    widths.extend([Constraint::Length(9); 4]);
+    // Up to 999,999,999 missed periods.
+    widths.push(Constraint::Length(11));
     Table::new(styled.skip(first), widths)
         .header(Row::new(head.map(right)).style(SOFT))
         .block(Block::new().borders(Borders::LEFT | Borders::RIGHT | Borders::BOTTOM))
@@ -212,7 +224,7 @@ fn draw_series(seen: &Seen, frame: &mut Frame, area: Rect) {
 
 fn keys_line(state: &State) -> Line<'static> {
     if state.is_stopping {
-        let text = "It ends after its sample, and what was measured is kept. q again: at once.";
+        let text = "The run ends after this sample, and its samples are kept. q again: at once.";
         return Line::from(text).style(STRONG);
     }
     let marks = match state.shown().map_or(0, |run| run.marks.len()) {
@@ -227,7 +239,49 @@ fn keys_line(state: &State) -> Line<'static> {
 
 #[cfg(test)]
 mod tests {
+    use punctual_bench::system::Event;
+    use punctual_model::{Progress, ThreadProgress};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::state::tests::{begun, started};
     use super::*;
+
+    /// The picture on a terminal of 80 columns and 24 lines.
+    fn picture(state: &State) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| draw(state, frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn a_large_number_of_missed_periods_is_shown_to_its_first_digit() {
+        let mut state = begun(&["r1"]);
+        state.take("r1", &started());
+        let thread = ThreadProgress {
+            missed: 123_456_789,
+            ..ThreadProgress::default()
+        };
+        let progress = Progress {
+            missed: 123_456_789,
+            threads: vec![thread],
+            ..Progress::default()
+        };
+        state.take("r1", &Event::Progress(progress));
+        let picture = picture(&state);
+        assert_eq!(picture.matches(" 123,456,789│").count(), 2, "{picture}");
+    }
+
+    #[test]
+    fn between_two_runs_the_newest_message_and_the_keys_are_shown() {
+        let mut state = State::default();
+        let said = (0..40).map(|number| format!("message {number}"));
+        state.messages.extend(said);
+        let picture = picture(&state);
+        for shown in ["no run is under way", "message 39", "q stop"] {
+            assert!(picture.contains(shown), "{picture}");
+        }
+    }
 
     #[test]
     fn a_histogram_fills_its_columns_and_keeps_its_largest() {

@@ -15,7 +15,7 @@ pub const CHECKS: &[Check] = &[
         id: "harmful-arguments",
         severity: Severity::High,
         wanted: "no boot argument makes the kernel slower, or its clock worse",
-        advice: "take them away: they are for machines that do not boot, and for finding faults",
+        advice: "remove them: they are for machines that do not boot, and for finding faults",
         source: source::KERNEL_PARAMETERS,
         needs_root: false,
         trial: Trial::None("they change what the guest does not have, or are for tests"),

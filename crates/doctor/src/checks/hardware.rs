@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use punctual_model::cpus::show_list;
 use punctual_model::units::CpuId;
 use punctual_model::{Nanos, Reason};
 
@@ -21,7 +22,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::High,
         wanted: "the kernel runs on the hardware itself",
         advice: "measure on the machine itself; where it must be a guest, give each of its CPUs \
-                 a CPU of the host, at a priority of real time",
+                 a CPU of the host, at a real-time priority",
         source: source::HARDWARE,
         needs_root: false,
         trial: Trial::None("a guest in virtual time has no host"),
@@ -35,7 +36,7 @@ pub const CHECKS: &[Check] = &[
                  /sys/kernel/tracing/current_tracer`, `rtla hwnoise` or `hwlatdetect`; turn off \
                  in the firmware's settings what causes it, such as USB legacy support, power and \
                  fan control, and `systemctl disable --now fwupd-refresh.timer`; --skip smi once \
-                 it is known",
+                 you have measured it",
         source: source::HWLAT,
         needs_root: true,
         trial: NO_HARDWARE,
@@ -66,9 +67,9 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "cpu-dma-latency",
         severity: Severity::Medium,
-        wanted: "somebody keeps CPUs from sleeping deeply (/dev/cpu_dma_latency)",
-        advice: "have the program hold /dev/cpu_dma_latency open with a 0 in it, or tuned with \
-                 force_latency",
+        wanted: "a program keeps CPUs out of deep idle states (/dev/cpu_dma_latency)",
+        advice: "have the program write four zero bytes to /dev/cpu_dma_latency and keep it open, \
+                 or use tuned with force_latency",
         source: source::TUNED_LATENCY,
         needs_root: true,
         trial: NO_IDLE,
@@ -88,8 +89,8 @@ pub const CHECKS: &[Check] = &[
         id: "clocksource",
         severity: Severity::Medium,
         wanted: "time is read from the CPU's own counter",
-        advice: "find out from `dmesg | grep -i clocksource` why it was given up; boot with \
-                 clocksource=tsc tsc=reliable where it is known to be sound",
+        advice: "`dmesg | grep -i clocksource` says why the kernel gave it up; boot with \
+                 clocksource=tsc tsc=reliable only if you know that it is sound",
         source: source::TIMEKEEPING,
         needs_root: false,
         trial: Trial::None("virtual time is the same whichever clock is read"),
@@ -119,7 +120,7 @@ pub const CHECKS: &[Check] = &[
         id: "shared-caches",
         severity: Severity::Info,
         wanted: "no cache is shared by several cores",
-        advice: "give the work of real time its share by resctrl (Intel CAT, AMD PQoS), or leave \
+        advice: "give the real-time work its share with resctrl (Intel CAT, AMD PQoS), or leave \
                  the neighbours idle",
         source: source::HARDWARE,
         needs_root: false,
@@ -154,10 +155,9 @@ fn flags(machine: &Machine) -> Result<Option<BTreeSet<String>>, Reason> {
     Ok(flags.map(|flags| flags.split_whitespace().map(str::to_owned).collect()))
 }
 
-/// Returns true if an x86 CPU reports that it runs under a hypervisor.
+/// Returns true if the machine is a virtual one.
 fn is_guest(machine: &Machine) -> Result<bool, Reason> {
-    let flags = flags(machine)?;
-    Ok(flags.is_some_and(|flags| flags.contains("hypervisor")))
+    Ok(matches!(virtualisation(machine)?, Verdict::Wrong(_)))
 }
 
 fn virtualisation(machine: &Machine) -> Result<Verdict, Reason> {
@@ -291,6 +291,7 @@ fn governor(machine: &Machine) -> Result<Verdict, Reason> {
     let names = machine.names(directory)?;
     let policies = names.iter().filter(|name| name.starts_with("policy"));
     let mut governors = BTreeSet::new();
+    let mut set = BTreeSet::new();
     let mut unknown = None;
     for policy in policies {
         let at = |file: &str| format!("{directory}/{policy}/{file}");
@@ -300,6 +301,8 @@ fn governor(machine: &Machine) -> Result<Verdict, Reason> {
         if affected.as_deref() == Ok("") {
             continue;
         }
+        let cpus = affected.as_deref().unwrap_or_default().split_whitespace();
+        set.extend(cpus.filter_map(|cpu| cpu.parse().ok().map(CpuId)));
         match machine.text(&at("scaling_governor")) {
             Ok(governor) => {
                 governors.insert(governor);
@@ -315,6 +318,15 @@ fn governor(machine: &Machine) -> Result<Verdict, Reason> {
     if governors.is_empty() {
         let none = "no driver sets a frequency: firmware, or a host, may change it";
         return Err(Reason::unreadable(directory, none));
+    }
+    if is_fine {
+        let mut bare = machine.online()?;
+        bare.retain(|cpu| !set.contains(cpu));
+        if !bare.is_empty() {
+            let bare = show_list(&bare);
+            let none = format!("no policy has CPU {bare}: firmware, or a host, may change it");
+            return Err(Reason::unreadable(directory, none));
+        }
     }
     let governors: Vec<String> = governors.into_iter().collect();
     Ok(Verdict::of(is_fine, "scaling_governor", governors))
@@ -352,6 +364,9 @@ fn deepest(machine: &Machine) -> Result<Option<(String, Nanos)>, Reason> {
     if let Some(reason) = unknown.filter(|_| !is_deep) {
         return Err(reason);
     }
+    if !is_deep && is_guest(machine)? {
+        return Err("a guest does not see how its host idles".into());
+    }
     Ok(deepest.map(|(latency, Reverse(cpu), name)| {
         let name = format!("{name} of CPU {}", cpu.0);
         (name, latency)
@@ -364,7 +379,6 @@ fn deepest_of(machine: &Machine, cpu: CpuId) -> Result<Option<(Nanos, String)>, 
     if !machine.has(&directory)? {
         let driver = machine.text(&format!("{CPUS}/cpuidle/current_driver"))?;
         return match driver.as_str() {
-            "none" if is_guest(machine)? => Err("a guest does not see how its host idles".into()),
             "none" => Ok(None),
             driver => Err(format!("{driver} drives idle CPUs, and no {directory}").into()),
         };
@@ -472,7 +486,7 @@ fn clocksource(machine: &Machine) -> Result<Verdict, Reason> {
 fn tsc_reliable(machine: &Machine) -> Result<Verdict, Reason> {
     let flags = flags(machine);
     if flags == Ok(None) || is_other_architecture(machine) {
-        return Ok(Verdict::Moot("it is for x86".into()));
+        return Ok(Verdict::Moot("only x86 has it".into()));
     }
     let asked = machine.arguments("tsc")?;
     let name = "boot argument tsc";
@@ -559,9 +573,12 @@ fn shared_caches(machine: &Machine) -> Result<Verdict, Reason> {
         let level = machine.number(&format!("{directory}/{index}/level"))?;
         let cpus = machine.cpus(&format!("{directory}/{index}/shared_cpu_list"))?;
         if cpus.iter().any(|cpu| !siblings.contains(cpu)) {
-            let cpus = punctual_model::cpus::show_list(&cpus);
+            let cpus = show_list(&cpus);
             shared.push(format!("level {level} (CPUs {cpus})"));
         }
+    }
+    if shared.is_empty() && is_guest(machine)? {
+        return Err("a guest does not see which caches its host's CPUs share".into());
     }
     Ok(Verdict::of(
         shared.is_empty(),

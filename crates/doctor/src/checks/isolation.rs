@@ -16,10 +16,10 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "isolcpus",
         severity: Severity::Medium,
-        wanted: "CPUs are isolated for the work of real time, interrupts included",
-        advice: "boot with isolcpus=managed_irq,domain,LIST (before Linux 5.6 without managed_irq, \
-                 or nothing of it is taken), or make an isolated partition of control groups \
-                 (cpuset.cpus.partition)",
+        wanted: "CPUs are isolated for real-time work, from managed interrupts, too",
+        advice: "boot with isolcpus=managed_irq,domain,LIST (before Linux 5.6 leave managed_irq \
+                 out, or the kernel ignores all of it), or make an isolated partition of control \
+                 groups (cpuset.cpus.partition)",
         source: source::TUNED_REALTIME,
         needs_root: false,
         trial: Trial::Beside("isolcpus=managed_irq,domain,1"),
@@ -70,7 +70,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "irqbalance",
         severity: Severity::Medium,
-        wanted: "irqbalance does not move interrupts to the CPUs of real time",
+        wanted: "irqbalance does not move interrupts to the real-time CPUs",
         advice: "`systemctl disable --now irqbalance`, or list the isolated CPUs in \
                  IRQBALANCE_BANNED_CPULIST (/etc/default/irqbalance): by itself it leaves out \
                  those of isolcpus= and nohz_full=, not those of control groups",
@@ -89,12 +89,41 @@ const WORKQUEUES: &str = "/sys/devices/virtual/workqueue/cpumask";
 /// The CPUs that the scheduler leaves alone, by boot argument or by control groups.
 fn isolated(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
     let mut cpus = machine.cpus(BY_BOOT)?;
-    let partitions = "/sys/fs/cgroup/cpuset.cpus.isolated";
-    if machine.find(partitions)?.is_some() {
-        cpus.extend(machine.cpus(partitions)?);
-    }
+    cpus.extend(partitioned(machine)?);
     cpus.sort_unstable();
     cpus.dedup();
+    Ok(cpus)
+}
+
+/// The CPUs of isolated partitions of control groups. An error if there may be some that are not
+/// seen.
+fn partitioned(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
+    let all = "/sys/fs/cgroup/cpuset.cpus.isolated";
+    if machine.find(all)?.is_some() {
+        return machine.cpus(all);
+    }
+    let balanced = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance";
+    if machine.find(balanced)?.as_deref() == Some("0") {
+        let divided = "it is 0: cpusets of version 1 divide the CPUs, and no file lists those that \
+                       are isolated";
+        return Err(Reason::unreadable(balanced, divided));
+    }
+    let groups = "/sys/fs/cgroup";
+    if machine
+        .find(&format!("{groups}/cgroup.controllers"))?
+        .is_none()
+    {
+        return Ok(Vec::new());
+    }
+    machine.sees_all_groups()?;
+    // Before Linux 6.7 no file lists them all.
+    let mut cpus = Vec::new();
+    for group in machine.names(groups)? {
+        let at = |file: &str| format!("{groups}/{group}/cpuset.cpus.{file}");
+        if machine.find(&at("partition"))?.as_deref() == Some("isolated") {
+            cpus.extend(machine.cpus(&at("effective"))?);
+        }
+    }
     Ok(cpus)
 }
 
@@ -102,7 +131,11 @@ fn isolcpus(machine: &Machine) -> Result<Verdict, Reason> {
     if machine.online()?.len() == 1 {
         return Ok(Verdict::Moot("there is one CPU".into()));
     }
-    let isolated = isolated(machine)?;
+    let by_boot = machine.cpus(BY_BOOT)?;
+    let isolated = match isolated(machine) {
+        Err(_) if !by_boot.is_empty() => by_boot,
+        all => all?,
+    };
     let asked = machine.argument("isolcpus")?;
     // Linux 5.6 has brought the flag; before, an argument with it is not taken at all.
     let is_flag_known = machine.is_since(5, 6) != Ok(false);

@@ -80,7 +80,7 @@ pub const CHECKS: &[Check] = &[
         id: "irqsoff-tracer",
         severity: Severity::High,
         wanted: "the tracer irqsoff is not built in (CONFIG_IRQSOFF_TRACER)",
-        advice: "build the kernel without it: it costs time also where it is not active",
+        advice: "build the kernel without it: it costs time even when it is not active",
         source: source::KERNEL_CONFIGURATION,
         needs_root: false,
         trial: BUILT,
@@ -90,7 +90,7 @@ pub const CHECKS: &[Check] = &[
         id: "preempt-tracer",
         severity: Severity::High,
         wanted: "the tracer preemptoff is not built in (CONFIG_PREEMPT_TRACER)",
-        advice: "build the kernel without it: it costs time also where it is not active",
+        advice: "build the kernel without it: it costs time even when it is not active",
         source: source::KERNEL_CONFIGURATION,
         needs_root: false,
         trial: BUILT,
@@ -99,7 +99,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "prove-locking",
         severity: Severity::High,
-        wanted: "locks are not proved (CONFIG_PROVE_LOCKING)",
+        wanted: "the kernel does not check its own locking (CONFIG_PROVE_LOCKING)",
         advice: "build the kernel without CONFIG_PROVE_LOCKING: it is for tests",
         source: source::KERNEL_CONFIGURATION,
         needs_root: false,
@@ -121,7 +121,8 @@ pub const CHECKS: &[Check] = &[
         id: "efi-runtime",
         severity: Severity::Medium,
         wanted: "EFI's runtime services are off",
-        advice: "boot with efi=noruntime, or keep the workqueue efi_runtime on a housekeeping CPU",
+        advice: "boot with efi=noruntime (programs such as efibootmgr then cannot change boot \
+                 entries), or keep the workqueue efi_runtime on a housekeeping CPU",
         source: source::KERNEL_CONFIGURATION,
         needs_root: false,
         trial: Trial::None("the guest has no EFI"),
@@ -141,7 +142,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "high-resolution-timers",
         severity: Severity::High,
-        wanted: "timers end between ticks (CONFIG_HIGH_RES_TIMERS)",
+        wanted: "timers can expire between ticks (CONFIG_HIGH_RES_TIMERS)",
         advice: "boot without highres=off; or build the kernel with CONFIG_HIGH_RES_TIMERS=y",
         source: source::RTCQS,
         needs_root: false,
@@ -172,7 +173,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "hwlat-tracer",
         severity: Severity::Info,
-        wanted: "the kernel can tell what firmware takes (CONFIG_HWLAT_TRACER)",
+        wanted: "the kernel can measure the time that firmware takes (CONFIG_HWLAT_TRACER)",
         advice: "build the kernel with CONFIG_HWLAT_TRACER=y",
         source: source::HWLAT,
         needs_root: false,
@@ -184,7 +185,7 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Medium,
         wanted: "no tracer is active",
         advice: "`echo nop > /sys/kernel/tracing/current_tracer`, and `echo 0 > \
-                 /sys/kernel/tracing/events/enable`",
+                 /sys/kernel/tracing/events/enable`; the same in instances/NAME there",
         source: source::KERNEL_CONFIGURATION,
         needs_root: true,
         trial: Trial::None("no boot argument does what a user does here"),
@@ -223,7 +224,7 @@ fn preemption_words(machine: &Machine) -> Result<String, Reason> {
     Ok(words.collect::<Vec<_>>().join(" "))
 }
 
-pub(super) fn is_rt(machine: &Machine) -> Result<bool, Reason> {
+fn is_rt(machine: &Machine) -> Result<bool, Reason> {
     let words = preemption_words(machine)?;
     Ok(words.split(' ').any(|word| word == "PREEMPT_RT") || words.ends_with("PREEMPT RT"))
 }
@@ -349,14 +350,26 @@ fn lockup_detector(machine: &Machine) -> Result<Verdict, Reason> {
 
 fn efi_runtime(machine: &Machine) -> Result<Verdict, Reason> {
     let booted = "/sys/firmware/efi";
+    let firmware = "/sys/firmware";
+    if machine.names(firmware)?.is_empty() {
+        let hidden = "it is empty, as in a container that hides it";
+        return Err(Reason::unreadable(firmware, hidden));
+    }
     if !machine.has(booted)? {
         return Ok(Verdict::Moot(format!("not booted by EFI: no {booted}")));
     }
-    let asked = machine.argument("efi")?.unwrap_or_default();
-    let asks = |word| asked.split(',').any(|own| own == word);
-    if asks("noruntime") || asks("runtime") {
+    // The last one that says either counts, and of both in one *runtime*
+    // (`parse_efi_cmdline()` in `drivers/firmware/efi/efi.c`).
+    let asks = |asked: &str, word: &str| asked.split(',').any(|own| own == word);
+    let mut asked = machine.arguments("efi")?;
+    asked.retain(|asked| asks(asked, "runtime") || asks(asked, "noruntime"));
+    if let Some(asked) = asked.last() {
+        let is_fine = !asks(asked, "runtime");
         let name = "boot argument efi";
-        return Ok(Verdict::of(asks("noruntime"), name, asked.as_str()));
+        return Ok(Verdict::of(is_fine, name, asked.as_str()));
+    }
+    if machine.argument("noefi")?.is_some() {
+        return Ok(Verdict::of(true, "boot argument noefi", "given"));
     }
     let option = "EFI_DISABLE_RUNTIME";
     let config = machine.config()?;
@@ -370,7 +383,7 @@ fn efi_runtime(machine: &Machine) -> Result<Verdict, Reason> {
 }
 
 fn no_hz(machine: &Machine) -> Result<Verdict, Reason> {
-    if let Some(value) = machine.argument("nohz")?.filter(|value| is_off(value)) {
+    if let Some(value) = nohz_off(machine)? {
         return Ok(Verdict::of(true, "boot argument nohz", &*value));
     }
     let tickless = tickless(machine)?;
@@ -378,6 +391,11 @@ fn no_hz(machine: &Machine) -> Result<Verdict, Reason> {
         return Ok(Verdict::of(true, "CPUs in nohz_full", tickless));
     }
     off(machine, &["NO_HZ_IDLE", "NO_HZ_FULL"])
+}
+
+/// The value of the boot argument `nohz=`, if that keeps the tick on.
+pub(super) fn nohz_off(machine: &Machine) -> Result<Option<String>, Reason> {
+    Ok(machine.argument("nohz")?.filter(|value| is_off(value)))
 }
 
 /// Returns true for what the kernel reads as *off* (`kstrtobool` in `lib/kstrtox.c`).
@@ -415,12 +433,23 @@ fn threadirqs(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(asked, "boot argument threadirqs", value))
 }
 
+/// Each instance has a tracer and events of its own.
 fn active_tracer(machine: &Machine) -> Result<Verdict, Reason> {
-    let tracer = machine.text("/sys/kernel/tracing/current_tracer")?;
-    let events = machine.text("/sys/kernel/tracing/set_event")?;
-    let mut active: Vec<String> = events.lines().map(str::to_owned).collect();
-    if tracer != "nop" {
-        active.insert(0, tracer);
+    let tracing = "/sys/kernel/tracing";
+    let instances = format!("{tracing}/instances");
+    let mut places = vec![String::new()];
+    if machine.has(&instances)? {
+        let names = machine.names(&instances)?.into_iter();
+        places.extend(names.map(|name| format!("instances/{name}/")));
+    }
+    let mut active = Vec::new();
+    for place in places {
+        let tracer = machine.text(&format!("{tracing}/{place}current_tracer"))?;
+        let events = machine.text(&format!("{tracing}/{place}set_event"))?;
+        if tracer != "nop" {
+            active.push(format!("{place}{tracer}"));
+        }
+        active.extend(events.lines().map(|event| format!("{place}{event}")));
     }
     Ok(Verdict::of(active.is_empty(), "tracers and events", active))
 }

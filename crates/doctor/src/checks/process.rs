@@ -13,10 +13,11 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "rt-permission",
         severity: Severity::High,
-        wanted: "this user may start threads of real time",
+        wanted: "this user may start real-time threads",
         advice: "run as root (root of a user namespace or of a rootless container is not enough), \
                  or put `@realtime - rtprio 98` and `@realtime - memlock unlimited` into \
-                 /etc/security/limits.d/ and the user into the group realtime",
+                 /etc/security/limits.d/ and the user into the group realtime; start a container \
+                 with `--cap-add SYS_NICE --ulimit rtprio=98 --ulimit memlock=-1`",
         source: source::RTCQS,
         needs_root: false,
         trial: PERMISSION,
@@ -25,7 +26,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "rt-group-sched",
         severity: Severity::High,
-        wanted: "control groups do not keep threads from real time (CONFIG_RT_GROUP_SCHED)",
+        wanted: "control groups do not refuse real-time threads (CONFIG_RT_GROUP_SCHED)",
         advice: "boot with rt_group_sched=0 (Linux 6.15), give the group a cpu.rt_runtime_us, \
                  or build the kernel without CONFIG_RT_GROUP_SCHED",
         source: source::RT_GROUP,
@@ -37,8 +38,8 @@ pub const CHECKS: &[Check] = &[
         id: "cfs-bandwidth",
         severity: Severity::Medium,
         wanted: "this control group has no quota of CPU time",
-        advice: "take CPUQuota=, cpu.max or the container's limit away: threads without real \
-                 time, which may hold a lock, are stopped by it",
+        advice: "take CPUQuota=, cpu.max or the container's limit away: it stops threads \
+                 without a real-time priority, even if they hold a lock that others need",
         source: source::CFS_BANDWIDTH,
         needs_root: false,
         trial: Trial::None("the guest has no control groups"),
@@ -73,25 +74,29 @@ fn rt_group_sched(machine: &Machine) -> Result<Verdict, Reason> {
     if !config.has(option)? {
         return Ok(Verdict::of(true, &format!("CONFIG_{option}"), "off"));
     }
-    let asked = machine.argument("rt_group_sched")?;
-    let is_off = match asked.as_deref() {
-        Some(value) => value == "0",
-        None => config.has("RT_GROUP_SCHED_DEFAULT_DISABLED")?,
+    // Linux 6.15 has brought the argument, and this option with it.
+    let default = "RT_GROUP_SCHED_DEFAULT_DISABLED";
+    let is_known = config.names(default) || machine.is_since(6, 15)?;
+    let is_off = match machine.argument("rt_group_sched")?.as_deref() {
+        Some("0") if is_known => true,
+        Some("1") if is_known => false,
+        _ => config.has(default)?,
     };
     if is_off {
         return Ok(Verdict::of(true, "rt_group_sched", "off at boot"));
     }
-    // The own group counts: with no time of its own no thread in it can be of real time.
+    // The own group counts: without time of its own it has no real-time thread.
     // Groups of version 2 have none, but for the outermost, which has no quota either.
     let groups = machine.cpu_groups("cpu.rt_runtime_us", "cpu.max")?;
     let Some((name, runtime)) = groups.first() else {
+        machine.sees_all_groups()?;
         return Ok(Verdict::of(true, "control group", "the outermost"));
     };
     if name.ends_with("cpu.max") {
         return Ok(Verdict::of(
             false,
             name,
-            "a group of version 2, with none for real time",
+            "a group of version 2, which has no time for real-time threads",
         ));
     }
     let expected = || Reason::unreadable(name, format!("expected a number, found \"{runtime}\""));
@@ -105,7 +110,10 @@ fn cfs_bandwidth(machine: &Machine) -> Result<Verdict, Reason> {
     let limited = groups.iter().find(|(_, quota)| !is_unlimited(quota));
     Ok(match limited {
         Some((name, quota)) => Verdict::of(false, name, quota.as_str()),
-        None => Verdict::of(true, "quota", "none"),
+        None => {
+            machine.sees_all_groups()?;
+            Verdict::of(true, "quota", "none")
+        }
     })
 }
 

@@ -11,7 +11,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "rt-throttling",
         severity: Severity::Medium,
-        wanted: "threads of real time are not stopped after a share of each second",
+        wanted: "real-time threads are not stopped after a share of each second",
         advice: "`sysctl kernel.sched_rt_runtime_us=-1`, if none of them can spin for ever",
         source: source::TUNED_REALTIME,
         needs_root: false,
@@ -21,7 +21,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "fair-server",
         severity: Severity::Medium,
-        wanted: "no time is kept for other threads by the fair server (Linux 6.12)",
+        wanted: "the fair server keeps no time for other threads (Linux 6.12)",
         advice: "`echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime` for the CPUs in \
                  question, if no thread there can spin for ever",
         source: source::FAIR_SERVER,
@@ -62,7 +62,8 @@ pub const CHECKS: &[Check] = &[
         severity: Severity::Medium,
         wanted: "transparent huge pages are never made",
         advice: "`echo never > /sys/kernel/mm/transparent_hugepage/enabled`, or boot with \
-                 transparent_hugepage=never",
+                 transparent_hugepage=never; since Linux 6.8 each size has its own switch, too: \
+                 hugepages-*/enabled beside it",
         source: source::TUNED_NETWORK_LATENCY,
         needs_root: false,
         trial: Trial::Boot("transparent_hugepage=never"),
@@ -97,14 +98,14 @@ pub const CHECKS: &[Check] = &[
         source: source::TUNED_NETWORK_LATENCY,
         needs_root: false,
         trial: Trial::Beside("sysctl.kernel.timer_migration=0"),
-        look: |m| is(m, "kernel.timer_migration", "NO_HZ_COMMON", |on| on == 0),
+        look: timer_migration,
     },
     Check {
         id: "swappiness",
         severity: Severity::Low,
         wanted: "there is no swap, or vm.swappiness is at most 10",
-        advice: "`sysctl vm.swappiness=10`, or `swapoff -a`; lock the memory of threads of real \
-                 time in any case",
+        advice: "`sysctl vm.swappiness=10`, or `swapoff -a`; lock the memory of real-time \
+                 threads in any case",
         source: source::RTCQS,
         needs_root: false,
         trial: Trial::None("the guest has no swap"),
@@ -209,15 +210,52 @@ fn fair_server(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(longest == Nanos::ZERO, name, longest))
 }
 
+/// Since Linux 6.8 each size has a switch of its own, which follows the common one only if it says
+/// `inherit`.
 fn transparent_huge_pages(machine: &Machine) -> Result<Verdict, Reason> {
+    let directory = "/sys/kernel/mm/transparent_hugepage";
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
     if machine.find(path)?.is_none() && !machine.config()?.has("TRANSPARENT_HUGEPAGE")? {
         let moot = "CONFIG_TRANSPARENT_HUGEPAGE is off";
         return Ok(Verdict::Moot(moot.into()));
     }
-    let chosen = chosen(machine, path)?;
+    let common = chosen(machine, path)?;
     let name = "transparent_hugepage/enabled";
-    Ok(Verdict::of(chosen == "never", name, chosen.as_str()))
+    if common != "never" {
+        return Ok(Verdict::of(false, name, common.as_str()));
+    }
+    let mut made = Vec::new();
+    for size in machine.names(directory)? {
+        let path = format!("{directory}/{size}/enabled");
+        if machine.find(&path)?.is_none() {
+            continue;
+        }
+        let own = chosen(machine, &path)?;
+        if !["never", "inherit"].contains(&&*own) {
+            made.push(format!("{size} {own}"));
+        }
+    }
+    Ok(if made.is_empty() {
+        Verdict::of(true, name, common.as_str())
+    } else {
+        Verdict::of(false, SIZES_OF_HUGE_PAGES, made)
+    })
+}
+
+/// The name of what is found if only single sizes of huge pages are made.
+pub(crate) const SIZES_OF_HUGE_PAGES: &str = "transparent_hugepage/hugepages-*/enabled";
+
+/// While the tick does not stop, no timer moves (`timers_update_migration()` in
+/// `kernel/time/timer.c`).
+fn timer_migration(machine: &Machine) -> Result<Verdict, Reason> {
+    let verdict = is(machine, "kernel.timer_migration", "NO_HZ_COMMON", |on| {
+        on == 0
+    })?;
+    let off = kernel::nohz_off(machine).ok().flatten();
+    if let (Verdict::Wrong(_), Some(value)) = (&verdict, off) {
+        return Ok(Verdict::of(true, "boot argument nohz", value.as_str()));
+    }
+    Ok(verdict)
 }
 
 fn swappiness(machine: &Machine) -> Result<Verdict, Reason> {
@@ -251,24 +289,15 @@ fn skew_tick(machine: &Machine) -> Result<Verdict, Reason> {
     ))
 }
 
-/// On PREEMPT_RT this is the default, and the parameter may be missing there.
+/// Reads the setting in force: the boot argument, and on PREEMPT_RT the kernel itself, sets it to 1
+/// at the end of the boot, and root may change it afterwards.
 fn rcu_normal(machine: &Machine) -> Result<Verdict, Reason> {
     if machine.online()?.len() == 1 {
         return Ok(Verdict::Moot("there is one CPU".into()));
     }
-    if machine.number("/sys/kernel/rcu_normal") == Ok(1) {
-        return Ok(Verdict::of(true, "/sys/kernel/rcu_normal", 1));
-    }
-    let path = "/sys/module/rcupdate/parameters/rcu_normal_after_boot";
-    if kernel::is_rt(machine)? && machine.find(path)?.is_none() {
-        return Ok(Verdict::of(true, "/proc/version", "PREEMPT_RT"));
-    }
+    let path = "/sys/kernel/rcu_normal";
     let value = machine.number(path)?;
-    Ok(Verdict::of(
-        value == 1,
-        "rcupdate.rcu_normal_after_boot",
-        value,
-    ))
+    Ok(Verdict::of(value != 0, path, value))
 }
 
 fn mitigations(machine: &Machine) -> Result<Verdict, Reason> {
@@ -294,11 +323,16 @@ fn mitigations(machine: &Machine) -> Result<Verdict, Reason> {
 }
 
 /// Returns true for what remains with `mitigations=off`: page tables are inverted always, and
-/// without guests nothing is to be done for them (`arch/x86/kernel/cpu/bugs.c`).
+/// without guests nothing is to be done for them (`arch/x86/kernel/cpu/bugs.c`). Arm sanitises
+/// pointers always, and calls hardware of its own (CSV2) a mitigation
+/// (`arch/arm64/kernel/proton-pack.c`).
 fn costs_nothing(state: &str) -> bool {
     state.starts_with("KVM: Mitigation: VMX ")
         || state == "Mitigation: PTE Inversion"
         || state == "Mitigation: TSX disabled"
+        || state == "Mitigation: SMT disabled"
+        || state == "Mitigation: __user pointer sanitization"
+        || state == "Mitigation: CSV2, but not BHB"
         || state.contains("PTE Inversion; VMX: vulnerable")
         || state.contains("VMX: EPT disabled")
 }

@@ -189,6 +189,47 @@ fn what_a_kernel_does_not_take_covers_nothing() {
     }
 }
 
+/// The last one counts, and older ones are not forgotten.
+#[test]
+fn arguments_that_switch_efi_off_are_read_as_the_kernel_does() {
+    let told = |line| {
+        let edits = [
+            File("/sys/firmware/efi/runtime", "0x1"),
+            NoOption("EFI_DISABLE_RUNTIME"),
+            File(CMDLINE, line),
+        ];
+        of("efi-runtime", &with(&edits)).name()
+    };
+    for off in [
+        "efi=noruntime efi=debug",
+        "noefi",
+        "efi=runtime efi=noruntime",
+    ] {
+        assert_eq!(told(off), "fine", "{off}");
+    }
+    for on in [
+        "efi=noruntime,runtime",
+        "efi=noruntime efi=runtime",
+        "efi=debug",
+    ] {
+        assert_eq!(told(on), "wrong", "{on}");
+    }
+}
+
+/// With the tick always on no timer moves, whatever the setting says.
+#[test]
+fn timers_stay_where_the_tick_does_not_stop() {
+    let told = |more: &[Edit]| {
+        let moves = with(&[File("/proc/sys/kernel/timer_migration", "1")]);
+        found("timer-migration", &moves.edited(more))
+    };
+    let fine = "fine: boot argument nohz: off";
+    assert_eq!(told(&[Argument("nohz=off")]), fine);
+    let wrong = "wrong: kernel.timer_migration: 1";
+    assert_eq!(told(&[Argument("nohz=on")]), wrong);
+    assert_eq!(told(&[Gone(CMDLINE)]), wrong);
+}
+
 #[test]
 fn arguments_for_process_1_are_not_the_kernels() {
     let line = "skew_tick=1 rcupdate.rcu-normal-after-boot=1 quiet -- skew_tick=0";

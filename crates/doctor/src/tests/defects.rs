@@ -133,11 +133,8 @@ pub(super) const DEFECTS: &[Defect] = &[
     ("skew-tick", &[NoOption("skew_tick")], CMDLINE),
     (
         "rcu-normal",
-        &[
-            File("/sys/module/rcupdate/parameters/rcu_normal_after_boot", "0"),
-            STOCK,
-        ],
-        "/sys/module/rcupdate/parameters/rcu_normal_after_boot",
+        &[File("/sys/kernel/rcu_normal", "0")],
+        "/sys/kernel/rcu_normal",
     ),
     (
         "mitigations",

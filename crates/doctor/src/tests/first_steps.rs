@@ -244,23 +244,54 @@ fn steps_are_short_and_say_what_the_trials_try() {
     }
 }
 
+/// A switch of a single size does not follow the common one.
+#[test]
+fn huge_pages_of_single_sizes_are_seen_and_switched_off_where_they_are_made() {
+    let size = "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled";
+    let told = |text| found("transparent-huge-pages", &with(&[File(size, text)]));
+    let never = "fine: transparent_hugepage/enabled: never";
+    assert_eq!(told("always inherit madvise [never]"), never);
+    assert_eq!(told("always [inherit] madvise never"), never);
+    assert_eq!(
+        told("[always] inherit madvise never"),
+        "wrong: transparent_hugepage/hugepages-*/enabled: hugepages-64kB always"
+    );
+    let tree = with(&[File(size, "always inherit [madvise] never")]);
+    let machine = tree.machine();
+    let steps = examine(&machine, &|check| check.id == "transparent-huge-pages");
+    let steps = steps.first_steps(&machine, 1);
+    let (_, commands) = &steps[0].commands[0];
+    assert!(
+        commands[1].ends_with("/hugepages-*/enabled"),
+        "{commands:?}"
+    );
+    for line in commands {
+        assert!(line.chars().count() <= 75, "{line}");
+    }
+}
+
 /// The checks that a step settles are listed with it, unless they weigh as much by themselves.
 #[test]
 fn what_a_step_settles_stands_under_it() {
-    let tree = of_system(&[
+    let own = of_system(&[
         File("/sys/kernel/debug/sched/preempt", "none (voluntary) full"),
         File("/etc/os-release", "ID=debian\n"),
     ]);
+    let tree = own.clone().edited(&[Option("PREEMPT_DYNAMIC")]);
     let machine = tree.machine();
-    let all = || examine(&machine, &|_| true);
-    let steps = all().first_steps(&machine, 9);
+    let steps = examine(&machine, &|_| true).first_steps(&machine, 9);
     assert!(steps[0].settles.contains(&"preemption-model"), "{steps:?}");
     assert!(steps.iter().all(|step| step.check != "preemption-model"));
-    let audio = all().weighed(Purpose::Audio).first_steps(&machine, 9);
-    let model = audio
-        .iter()
-        .find(|step| step.check == "preemption-model")
-        .unwrap();
-    let (_, commands) = &model.commands[0];
-    assert_eq!(commands[1], "  preempt=full\"' | \\");
+    let model = |tree: &Tree| {
+        let machine = tree.machine();
+        let all = examine(&machine, &|_| true).weighed(Purpose::Audio);
+        let steps = all.first_steps(&machine, 9);
+        let own = steps.iter().find(|step| step.check == "preemption-model");
+        own.unwrap().commands[0].1.join("\n")
+    };
+    let taken = model(&tree);
+    assert!(taken.contains("  preempt=full\"' | \\"), "{taken}");
+    // A kernel that does not take the argument must be another one.
+    let ignored = model(&own);
+    assert!(ignored.contains("linux-image-rt"), "{ignored}");
 }

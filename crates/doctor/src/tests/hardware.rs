@@ -29,6 +29,15 @@ fn the_governor_of_cpus_that_are_offline_does_not_matter() {
         "wrong: scaling_governor: performance, powersave"
     );
     assert!(told(&[DRIVER_1, Gone(ONLINE)]).starts_with("unknown: "));
+    // A CPU without a policy runs as fast as its firmware likes.
+    let fewer = File(
+        "/sys/devices/system/cpu/cpufreq/policy0/affected_cpus",
+        "0 1",
+    );
+    let bare = told(&[fewer]);
+    assert!(bare.starts_with("unknown: "), "{bare}");
+    assert!(bare.contains("no policy has CPU 2-3"), "{bare}");
+    assert_eq!(told(&[fewer, File(ONLINE, "0-1")]), fine);
     let linked = with(&[DRIVER_1, offline])
         .linked("/sys/devices/system/cpu/cpu2/cpufreq", "../cpufreq/policy1");
     assert!(found("governor", &linked).starts_with("unknown: "));

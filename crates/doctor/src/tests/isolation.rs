@@ -29,6 +29,55 @@ fn the_list_of_rcu_nocbs_is_read_as_the_kernel_does() {
     assert!(told(&[Gone(CONFIG)]).starts_with("unknown: "));
 }
 
+/// Before Linux 6.7 no file lists all isolated partitions; version 1 never says which CPUs it
+/// isolates, and a container does not see its host's groups.
+#[test]
+fn partitions_isolate_and_what_may_be_isolated_unseen_is_unknown() {
+    let bare = || {
+        with(&[
+            File(ISOLATED, ""),
+            NoOption("isolcpus"),
+            File(WORKQUEUES, "f"),
+        ])
+        .edited(&[File("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n")])
+    };
+    let told = |id, edits: &[Edit]| found(id, &bare().edited(edits));
+    assert!(told("workqueues", &[]).starts_with("moot: "));
+    let effective = File("/sys/fs/cgroup/rt/cpuset.cpus.effective", "2-3\n");
+    let partition = |kind| {
+        [
+            File("/sys/fs/cgroup/rt/cpuset.cpus.partition", kind),
+            effective,
+        ]
+    };
+    let wrong = format!("wrong: isolated CPUs in {WORKQUEUES}: 2-3");
+    assert_eq!(told("workqueues", &partition("isolated\n")), wrong);
+    for other in ["member\n", "root\n", "isolated invalid (x)\n"] {
+        let moot = told("workqueues", &partition(other));
+        assert!(moot.starts_with("moot: "), "{other}: {moot}");
+    }
+    let version_1 = [
+        Gone("/sys/fs/cgroup/cgroup.controllers"),
+        File("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "0\n"),
+    ];
+    let container = [File("/sys/fs/cgroup/cgroup.type", "domain\n")];
+    let by_boot = File(ISOLATED, "2-3");
+    for hidden in [&version_1[..], &container] {
+        for id in ["isolcpus", "workqueues", "nohz-full", "irqbalance"] {
+            let own = [hidden, &[File("/proc/700/comm", "irqbalance\n")]].concat();
+            let unknown = told(id, &own);
+            assert!(unknown.starts_with("unknown: "), "{id}: {unknown}");
+        }
+        assert_eq!(
+            told("isolcpus", &[hidden, &[by_boot]].concat()),
+            "fine: isolated CPUs: 2-3"
+        );
+    }
+    let balanced = File("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "1\n");
+    let moot = told("workqueues", &[version_1[0], balanced]);
+    assert!(moot.starts_with("moot: "), "{moot}");
+}
+
 /// The mask of all workqueues bounds each one's own.
 #[test]
 fn pages_are_written_back_where_both_masks_allow_it() {

@@ -102,6 +102,56 @@ fn older_kernels_are_asked_what_they_have() {
     assert_eq!(of("rt-throttling", &with(&since)).name(), "moot");
 }
 
+/// Each instance of the kernel's tracing has its own tracer and events.
+#[test]
+fn a_tracer_of_an_instance_is_active_too() {
+    let at = "/sys/kernel/tracing/instances/rtla/current_tracer";
+    let events = File("/sys/kernel/tracing/instances/rtla/set_event", "");
+    let told = |tracer| found("active-tracer", &with(&[File(at, tracer), events]));
+    assert_eq!(told("nop"), "fine: tracers and events: none");
+    assert_eq!(
+        told("timerlat"),
+        "wrong: tracers and events: instances/rtla/timerlat"
+    );
+    let unknown = with(&[events]);
+    assert_eq!(of("active-tracer", &unknown).name(), "unknown");
+}
+
+/// RCU does what its setting says now, not what was asked for at boot.
+#[test]
+fn the_setting_of_rcu_in_force_counts() {
+    let told = |edits: &[Edit]| of("rcu-normal", &with(edits)).name();
+    let asked = File("/sys/module/rcupdate/parameters/rcu_normal_after_boot", "1");
+    let hurries = File("/sys/kernel/rcu_normal", "0");
+    assert_eq!(told(&[asked, hurries]), "wrong");
+    assert_eq!(told(&[asked, Gone("/sys/kernel/rcu_normal")]), "unknown");
+    assert_eq!(told(&[STOCK]), "fine");
+}
+
+/// These remain with `mitigations=off`, and lengthen no path by it.
+#[test]
+fn mitigations_that_cannot_be_switched_off_are_no_defect() {
+    let told = |state| {
+        let file = "/sys/devices/system/cpu/vulnerabilities/spectre_v1";
+        of("mitigations", &with(&[File(file, state)])).name()
+    };
+    for always in [
+        "Mitigation: __user pointer sanitization\n",
+        "Mitigation: CSV2, but not BHB\n",
+        "Mitigation: SMT disabled\n",
+    ] {
+        assert_eq!(told(always), "fine", "{always}");
+    }
+    for costs in [
+        "Mitigation: usercopy/swapgs barriers and __user pointer sanitization",
+        "Mitigation: CSV2, BHB",
+        "Mitigation: Branch predictor hardening, but not BHB",
+        "Mitigation: Clear CPU buffers; SMT disabled",
+    ] {
+        assert_eq!(told(costs), "wrong", "{costs}");
+    }
+}
+
 /// A configuration that somebody has cut short.
 #[test]
 fn a_cut_configuration_tells_nothing_of_what_it_does_not_name() {

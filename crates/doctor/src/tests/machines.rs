@@ -53,6 +53,23 @@ fn a_container_does_not_tell_what_runs_beside_it() {
         File("/sys/fs/cgroup/cpu.max", "200000 100000"),
     ];
     assert_eq!(of("cfs-bandwidth", &with(&outer)).name(), "wrong");
+    // Only the outermost group of all has no type.
+    let inner = [
+        File("/proc/self/cgroup", "0::/\n"),
+        File("/sys/fs/cgroup/cgroup.type", "domain\n"),
+    ];
+    let unlimited = File("/sys/fs/cgroup/cpu.max", "max 100000");
+    let told = |id, edits: &[Edit]| of(id, &with(&inner).edited(edits)).name();
+    assert_eq!(told("cfs-bandwidth", &[unlimited]), "unknown");
+    assert_eq!(told("cfs-bandwidth", &[]), "unknown");
+    assert_eq!(
+        told("rt-group-sched", &[Option("RT_GROUP_SCHED")]),
+        "unknown"
+    );
+    assert_eq!(of("cfs-bandwidth", &with(&inner[..1])).name(), "fine");
+    // Docker hides the firmware.
+    let hidden = with(&[Gone("/sys/firmware")]).directory("/sys/firmware");
+    assert_eq!(of("efi-runtime", &hidden).name(), "unknown");
 }
 
 /// The kernel asks in the initial user namespace; in another one everybody may have all
@@ -83,8 +100,21 @@ fn a_group_of_version_2_has_no_time_for_real_time() {
     let outermost = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a/cpu.max")];
     let tree = with(&outermost).edited(&[File("/sys/fs/cgroup/a/cgroup.procs", "")]);
     assert_eq!(of("rt-group-sched", &tree).name(), "fine");
-    let off = [Option("RT_GROUP_SCHED"), Argument("rt_group_sched=0")];
-    assert_eq!(of("rt-group-sched", &with(&off)).name(), "fine");
+    // Linux 6.15 brought the argument; of an older kernel an option shows that it has it.
+    let off = with(&[Option("RT_GROUP_SCHED"), Argument("rt_group_sched=0")]);
+    let newer = [
+        File("/proc/sys/kernel/osrelease", "6.15.1"),
+        Edit::Rename(CONFIG, "6.15.1"),
+    ];
+    assert_eq!(of("rt-group-sched", &off).name(), "wrong");
+    assert_eq!(
+        of("rt-group-sched", &off.clone().edited(&newer)).name(),
+        "fine"
+    );
+    let patched = off.edited(&[Option("RT_GROUP_SCHED_DEFAULT_DISABLED")]);
+    assert_eq!(of("rt-group-sched", &patched).name(), "fine");
+    let on = patched.edited(&[NoOption("rt_group_sched"), Argument("rt_group_sched=1")]);
+    assert_eq!(of("rt-group-sched", &on).name(), "wrong");
     let group = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a")];
     assert_eq!(of("rt-group-sched", &with(&group)).name(), "unknown");
 }
@@ -109,6 +139,33 @@ fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
         let expected = if id == "smi" { "fine" } else { own };
         assert_eq!(of(id, &with(&guest[1..])).name(), expected, "{id}");
     }
+}
+
+/// A guest's halt ends in its host, which may sleep deeply. Only x86 has a flag for guests.
+#[test]
+fn a_guest_without_deep_idle_states_does_not_know_how_its_host_idles() {
+    let x86 = File(CPUINFO, tree::cpuinfo!("hypervisor"));
+    let arm = File(CPUINFO, "processor\t: 0\nCPU implementer\t: 0x41\n");
+    let tree = File(
+        "/sys/firmware/devicetree/base/compatible",
+        "linux,dummy-virt",
+    );
+    let driver = File("/sys/devices/system/cpu/cpuidle/current_driver", "none");
+    let halts = [
+        driver,
+        File(ONLINE, "0"),
+        Gone("/sys/devices/system/cpu/cpu0/cpuidle"),
+    ];
+    for id in ["idle-states", "cpu-dma-latency", "smt", "shared-caches"] {
+        for guest in [&[x86][..], &[arm, tree]] {
+            for idle in [&[][..], &halts] {
+                let found = found(id, &with(guest).edited(idle));
+                assert!(found.starts_with("unknown: a guest"), "{id}: {found}");
+            }
+        }
+    }
+    let deep = File("/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "0");
+    assert_eq!(of("idle-states", &with(&[x86, deep])).name(), "wrong");
 }
 
 /// Whatever a file holds, there is some answer.

@@ -85,6 +85,7 @@ pub enum Edit {
 pub struct Tree {
     files: BTreeMap<String, Vec<u8>>,
     links: Vec<(&'static str, &'static str)>,
+    empty: Vec<&'static str>,
     directories: Rc<std::cell::RefCell<Vec<TempDir>>>,
 }
 
@@ -93,6 +94,7 @@ impl Tree {
         Self {
             files: BTreeMap::new(),
             links: Vec::new(),
+            empty: Vec::new(),
             directories: Rc::default(),
         }
     }
@@ -178,6 +180,12 @@ impl Tree {
         self
     }
 
+    /// A directory without files.
+    pub fn directory(mut self, path: &'static str) -> Self {
+        self.empty.push(path);
+        self
+    }
+
     /// The machine; its directory exists as long as the tree.
     pub fn machine(&self) -> Machine {
         let directory = self.make();
@@ -199,6 +207,9 @@ impl Tree {
         }
         for (link, to) in &self.links {
             symlink(to, at(link)).unwrap();
+        }
+        for path in &self.empty {
+            fs::create_dir_all(at(path)).unwrap();
         }
         directory
     }

@@ -101,6 +101,7 @@ impl Checkout {
             identity: tag.identity.clone(),
             described: format!("{} at {}", source.display(), tag.name),
             is_own: true,
+            outside: Vec::new(),
         };
         Ok(Self { tree, _lock: lock })
     }

@@ -46,15 +46,24 @@ impl Times {
 
     /// Returns true if objects of the last build may be older than their source without looking so;
     /// also if it is not known when it began. This look is where the next build begins.
-    pub(super) fn may_be_stale(&self, source: &Path) -> Result<bool, BuildError> {
+    /// `outside` are the files elsewhere that belong to the source.
+    pub(super) fn may_be_stale(
+        &self,
+        source: &Path,
+        outside: &[PathBuf],
+    ) -> Result<bool, BuildError> {
         mark(&self.looked)?;
         let Some(begun) = time(&self.begun) else {
             return Ok(true);
         };
         let ended = time(&self.ended);
-        any(source, |found| {
-            changed(found) >= begun && ended.is_none_or(|ended| modified(found) <= ended)
-        })
+        let is_stale = |found: &Metadata| {
+            // Of a link, make sees the time of the file to which it leads.
+            let is_unseen = found.is_symlink() || ended.is_none_or(|end| modified(found) <= end);
+            changed(found) >= begun && is_unseen
+        };
+        let is_old = |file: &PathBuf| fs::symlink_metadata(file).is_ok_and(|one| is_stale(&one));
+        Ok(outside.iter().any(is_old) || any(source, is_stale)?)
     }
 
     /// Begins a build, at the time of the last look.
@@ -156,7 +165,8 @@ mod tests {
 
         /// Looks at the source.
         fn is_stale(&self) -> bool {
-            self.times.may_be_stale(&self.source()).unwrap()
+            let outside = [self.directory.path().join("outside.c")];
+            self.times.may_be_stale(&self.source(), &outside).unwrap()
         }
 
         /// Builds, and does this meanwhile.
@@ -200,6 +210,39 @@ mod tests {
         let mut saved = SystemTime::UNIX_EPOCH;
         scratch.build(|| saved = SystemTime::now());
         scratch.set(saved);
+        assert!(scratch.is_stale());
+    }
+
+    #[test]
+    fn a_link_that_leads_to_another_file_is_noticed() {
+        let scratch = Scratch::new();
+        let link = scratch.source().join("kernel/driver.c");
+        let lead_to = |file: &str| std::os::unix::fs::symlink(file, &link).unwrap();
+        scratch.write("kernel/one.c", "1");
+        scratch.write("kernel/other.c", "2");
+        lead_to("one.c");
+        sleep(TICK);
+        scratch.build(|| ());
+        assert!(!scratch.is_stale());
+        fs::remove_file(&link).unwrap();
+        lead_to("other.c");
+        assert!(scratch.is_stale());
+    }
+
+    #[test]
+    fn a_file_outside_with_an_old_time_is_noticed() {
+        let scratch = Scratch::new();
+        let outside = scratch.directory.path().join("outside.c");
+        fs::write(&outside, "old").unwrap();
+        let before = fs::metadata(&outside).unwrap().modified().unwrap();
+        sleep(TICK);
+        scratch.build(|| ());
+        assert!(!scratch.is_stale());
+        fs::write(&outside, "new").unwrap();
+        assert!(!scratch.is_stale(), "make sees it");
+        let file = File::options().write(true).open(&outside).unwrap();
+        file.set_times(FileTimes::new().set_modified(before))
+            .unwrap();
         assert!(scratch.is_stale());
     }
 

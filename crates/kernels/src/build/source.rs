@@ -33,6 +33,8 @@ pub(crate) struct SourceTree {
     pub(crate) described: String,
     /// True if Punctual put its files there, so that nobody else changes them.
     pub(crate) is_own: bool,
+    /// The files elsewhere to which its links lead, and which belong to it.
+    pub(crate) outside: Vec<PathBuf>,
 }
 
 /// Finds the source that a word names; a package is fetched if need be.
@@ -124,6 +126,7 @@ fn unpacked_before(id: &str, base: &Path) -> Option<SourceTree> {
         identity: format!("sha256 {sum}"),
         described: format!("{name} {version}"),
         is_own: true,
+        outside: Vec::new(),
     })
 }
 
@@ -164,7 +167,7 @@ fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError>
         git(&["rev-parse", "HEAD^{tree}"])?,
         git(&["describe", "--always", "--tags", "--abbrev=12"])?,
         git(&DIFFERENCES)?,
-        git(&["ls-files", "-z"])?,
+        git(&["ls-files", "-v", "-z"])?,
         git(&["ls-files", "--others", "--exclude-standard", "-z"])?,
     ) else {
         return Ok(None);
@@ -173,22 +176,31 @@ fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError>
     let mut told = tree;
     told.extend(&changed);
     let mut listed: Vec<PathBuf> = named(path, &new).collect();
-    for file in named(path, &known) {
+    let mut is_changed = !(changed.is_empty() && new.is_empty());
+    // Each name has a letter and a space before it.
+    let known = known.split(|byte| *byte == 0).filter(|one| one.len() > 2);
+    for (letter, name) in known.map(|one| (one[0], &one[2..])) {
+        let file = path.join(OsStr::from_bytes(name));
+        // Git does not look at files that it was asked to take as unchanged, or to leave out.
+        let is_unseen = letter.is_ascii_lowercase() || letter == b'S';
+        is_changed |= is_unseen;
         match fs::symlink_metadata(&file) {
+            Ok(found) if is_unseen || found.is_dir() => listed.push(file),
             Ok(found) if found.is_symlink() => listed.extend(outside(path, &file)?),
-            Ok(found) if found.is_dir() => listed.push(file),
-            // What is gone is among the differences.
+            Err(_) if is_unseen => told.extend([&b"gone "[..], name, b"\n"].concat()),
+            // Other files that are gone are among the differences.
             _ => {}
         }
     }
-    told.extend(listing(path, Walk::among(path, listed))?.as_bytes());
-    let is_changed = !(changed.is_empty() && new.is_empty());
+    let (lines, outside) = listing(path, Walk::among(path, listed))?;
+    told.extend(lines.as_bytes());
     let besides = if is_changed { " with changes" } else { "" };
     Ok(Some(SourceTree {
         path: path.to_owned(),
         identity: format!("git {}", checksum::of_bytes(&told)),
         described: format!("{} at {}{besides}", path.display(), text(&commit)),
         is_own: false,
+        outside,
     }))
 }
 
@@ -201,25 +213,31 @@ fn named(path: &Path, list: &[u8]) -> impl Iterator<Item = PathBuf> {
 
 /// The state of all files of a directory, and of those outside to which its links lead.
 fn of_files(path: &Path) -> Result<SourceTree, BuildError> {
-    let identity = checksum::of_bytes(listing(path, Walk::of(path))?.as_bytes());
+    let (lines, outside) = listing(path, Walk::of(path))?;
+    let identity = checksum::of_bytes(lines.as_bytes());
     Ok(SourceTree {
         path: path.to_owned(),
         described: format!("{}, files {:.12}", path.display(), identity),
         identity: format!("files {identity}"),
         is_own: false,
+        outside,
     })
 }
 
-/// A line for each file: its name in the source, or its path elsewhere, and what it is.
-fn listing(source: &Path, walk: Walk<'_>) -> Result<String, BuildError> {
-    let mut lines = BTreeSet::new();
+/// A line for each file: its name in the source, or its path elsewhere, and what it is. Also the
+/// paths of those elsewhere.
+fn listing(source: &Path, walk: Walk<'_>) -> Result<(String, Vec<PathBuf>), BuildError> {
+    let (mut lines, mut elsewhere) = (BTreeSet::new(), Vec::new());
     for found in walk {
         let (file, metadata) = found?;
         let below = file.strip_prefix(source).unwrap_or(&file);
         let what = entry(&file, &metadata)?;
         lines.insert(format!("{} {what}\n", below.display()));
+        if !file.starts_with(source) {
+            elsewhere.push(file);
+        }
     }
-    Ok(lines.into_iter().collect())
+    Ok((lines.into_iter().collect(), elsewhere))
 }
 
 /// Describes a file: its content, or the target of a link.
@@ -322,6 +340,27 @@ mod tests {
     }
 
     #[test]
+    fn files_at_which_git_was_asked_not_to_look_are_told_by_their_contents() {
+        for option in ["--assume-unchanged", "--skip-worktree"] {
+            let tree = tree();
+            let path = tree.path();
+            git(path, &["init", "-q"]);
+            fs::write(path.join("core.c"), "1").unwrap();
+            git(path, &["add", "."]);
+            git(path, &["commit", "-qm", "a"]);
+            git(path, &["update-index", option, "core.c"]);
+            let first = found(path).unwrap();
+            assert!(first.described.ends_with("with changes"), "{first:?}");
+            fs::write(path.join("core.c"), "2").unwrap();
+            let second = found(path).unwrap().identity;
+            assert_ne!(second, first.identity, "{option}");
+            fs::remove_file(path.join("core.c")).unwrap();
+            let third = found(path).unwrap().identity;
+            assert!(third != first.identity && third != second, "{option}");
+        }
+    }
+
+    #[test]
     fn a_repository_within_is_told_by_its_files() {
         let tree = tree();
         let path = tree.path();
@@ -376,6 +415,9 @@ mod tests {
         git(path, &["add", "."]);
         git(path, &["commit", "-qm", "b"]);
         assert!(is_told(), "git knows the link");
+        let outside = found(path).unwrap().outside;
+        let file = file.canonicalize().unwrap();
+        assert!(outside.contains(&file), "{outside:?}");
         fs::remove_file(path.join("drivers")).unwrap();
         std::os::unix::fs::symlink("/", path.join("drivers")).unwrap();
         let error = found(path).unwrap_err();

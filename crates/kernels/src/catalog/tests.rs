@@ -340,3 +340,19 @@ fn a_kernel_of_ones_own_has_no_version_to_be_pinned_to() {
         Err(KernelError::Reserved(_))
     ));
 }
+
+#[test]
+fn a_damaged_kernel_hides_no_other_with_the_same_image() {
+    let scratch = Scratch::new();
+    let image = scratch.add("a").unwrap().image_sha256;
+    scratch.add("b").unwrap();
+    let id = || {
+        let found = scratch.catalog.of_image(&image).unwrap();
+        found.map(|kernel| kernel.id)
+    };
+    assert_eq!(id().as_deref(), Some("a"));
+    fs::write(scratch.catalog.place("a").join("vmlinuz"), "torn").unwrap();
+    assert_eq!(id().as_deref(), Some("b"));
+    fs::write(scratch.catalog.place("b").join("vmlinuz"), "torn").unwrap();
+    assert_eq!(id(), None);
+}

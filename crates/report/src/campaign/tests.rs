@@ -158,3 +158,9 @@ fn what_is_printed_is_what_the_schema_describes() {
     value["settings"][0]["more"] = json!(1);
     assert!(check(&value).is_err());
 }
+
+#[test]
+fn a_node_that_nobody_had_was_not_used_in_part() {
+    assert_eq!(Cluster::of(&[]), None);
+    assert_eq!(Cluster::of(&[(0.0, 0.0)]), None);
+}

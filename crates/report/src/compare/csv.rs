@@ -7,18 +7,20 @@ use super::{Cell, Comparison, verdict_name};
 use crate::csv::{field, quoted};
 
 /// One line of text for each figure of each subject: RFC 4180, times in nanoseconds.
-/// `ratio` is that of the time to the first subject's. `verdict`, its p, and the bounds of its own
-/// ratio, which is run by run, are those of the judged figure. A field is empty if nothing is known
-/// of it.
+/// `ratio` is that of the time to the first subject's. Of the judged figure there are `verdict`, the
+/// ratio that it rests on, `run_by_run`, with its bounds `low` and `high`, and `p`. A field is empty
+/// if nothing is known of it.
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let mut text =
-        "probe,load,variant,figure,subject,ns,ratio,verdict,low,high,p,note\n".to_owned();
+        "probe,load,variant,figure,subject,ns,ratio,verdict,run_by_run,low,high,p,note\n"
+            .to_owned();
     for section in &comparison.sections {
         let subjects = comparison.subjects.iter().zip(&section.cells);
         for ((subject, cells), judged) in subjects.zip(&section.verdicts) {
             for (number, (figure, cell)) in section.figures.iter().zip(cells).enumerate() {
                 let judged = judged.as_ref().filter(|_| number == 0);
-                let bounds = judged.and_then(|judged| judged.ratio?.bounds);
+                let run_by_run = judged.and_then(|judged| judged.ratio);
+                let bounds = run_by_run.and_then(|ratio| ratio.bounds);
                 let (ns, ratio, note) = match cell {
                     Cell::Time { value, ratio } => (Some(value.0), *ratio, ""),
                     Cell::Word(word) => (None, None, word.as_str()),
@@ -33,6 +35,7 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
                     field(ns),
                     field(ratio),
                     field(judged.map(|judged| verdict_name(&judged.verdict))),
+                    field(run_by_run.map(|ratio| ratio.estimate)),
                     field(bounds.map(|bounds| bounds.0)),
                     field(bounds.map(|bounds| bounds.1)),
                     field(judged.and_then(|judged| judged.p)),

@@ -205,7 +205,7 @@ fn the_table_for_programs_has_a_line_for_each_figure_of_each_subject() {
     runs[1].recordings.remove(2);
     let table = comparison_csv(&compare(&Comparable::new(runs).unwrap()));
     let mut lines = table.lines();
-    let head = "probe,load,variant,figure,subject,ns,ratio,verdict,low,high,p,note";
+    let head = "probe,load,variant,figure,subject,ns,ratio,verdict,run_by_run,low,high,p,note";
     assert_eq!(lines.next(), Some(head));
     let columns = head.split(',').count();
     assert!(
@@ -215,9 +215,9 @@ fn the_table_for_programs_has_a_line_for_each_figure_of_each_subject() {
     assert_has(
         &table,
         &[
-            "timer,stress,cpu0,worst,none,381400,,,,,,\n",
+            "timer,stress,cpu0,worst,none,381400,,,,,,,\n",
             "timer,stress,cpu0,worst,rt,8070,0.0211",
-            ",rt,,,,,,,not measured\n",
+            ",rt,,,,,,,,not measured\n",
         ],
     );
 }
@@ -243,6 +243,11 @@ fn a_ratio_for_programs_is_that_of_the_times_beside_it() {
     let table = comparison_csv(&comparison);
     let line = "timer,stress,cpu0,worst,voluntary,3841200,10.0713";
     assert_has(&table, &[line]);
+    // The bounds are those of the ratio beside them.
+    let line = table.lines().find(|own| own.starts_with(line)).unwrap();
+    let fields: Vec<&str> = line.split(',').collect();
+    let [between, low, high] = [8, 9, 10].map(|at| fields[at].parse::<f64>().unwrap());
+    assert!((low..=high).contains(&between) && between < 2.0, "{line}");
     // People are shown the ratio that is judged, and are told so.
     let text = comparison_text(&comparison, 80);
     assert!(!text.contains("10.07×"), "{text}");

@@ -11,7 +11,7 @@ use super::{Comparison, Digests, refusal};
 use crate::arrivals::as_far_as_foretold;
 use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
-use crate::text::times;
+use crate::text::{counted, is_or_are, times};
 
 /// The figure of a run that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,10 +158,17 @@ pub fn name(verdict: &Verdict) -> &'static str {
 
 /// A verdict with its ratio and the further seeds that would tell more, in words.
 pub fn told(judged: &Judged, rule: &Rule) -> String {
-    told_in(judged, rule, "seeds")
+    told_in(judged, rule, "seed")
 }
 
-/// The same; `unit` is what further runs differ by: `seeds`, or in real time just `runs`.
+/// `1 more seed of each is`, `4 more seeds of each are`. `unit` is the name of one: `seed`, `run`.
+pub fn enough(more: u32, unit: &str) -> String {
+    let one = format!("more {unit}");
+    let verb = is_or_are(more as usize);
+    format!("{} of each {verb}", counted(more as usize, &one))
+}
+
+/// The same; `unit` is what further runs differ by: `seed`, or in real time just `run`.
 fn told_in(judged: &Judged, rule: &Rule, unit: &str) -> String {
     let ratio = judged.ratio.map_or(String::new(), |ratio| {
         let range = ratio.bounds.map_or(String::new(), |(low, high)| {
@@ -175,10 +182,8 @@ fn told_in(judged: &Judged, rule: &Rule, unit: &str) -> String {
             format!("; these are enough to see {}", times(rule.effect))
         }
         Verdict::NotSeparated { more: Some(more) } => {
-            format!(
-                "; {more} more {unit} of each are enough to see {}",
-                times(rule.effect)
-            )
+            let (more, effect) = (enough(*more, unit), times(rule.effect));
+            format!("; {more} enough to see {effect}")
         }
         _ => String::new(),
     };
@@ -202,8 +207,8 @@ fn of_subject(comparison: &Comparison, at: usize) -> Vec<String> {
         comparison.subjects[at], comparison.subjects[0]
     );
     let unit = match comparison.digests[at] {
-        Digests::RealTime => "runs",
-        _ => "seeds",
+        Digests::RealTime => "run",
+        _ => "seed",
     };
     let told = |judged: &Judged| told_in(judged, &comparison.rule, unit);
     match rows.as_slice() {

@@ -272,7 +272,7 @@ fn what_weighs_and_is_not_known_is_not_called_fit() {
     );
     assert_eq!(
         summary(&[unknown, low.clone()]),
-        "Undecided: found 1 low, and what weighs cannot be told of smi."
+        "Undecided: found 1 low, and smi is unknown."
     );
     assert_eq!(
         summary(&[fine.clone(), low]),

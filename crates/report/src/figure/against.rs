@@ -159,10 +159,9 @@ fn panel(
 
 fn draw(canvas: &mut Canvas, panels: &[Panel; 2], curves: &[Curve<'_>], title: &str) {
     for panel in panels {
-        let Plot { x, y } = &panel.plot;
         panel.plot.draw_y(canvas, time_name);
         panel.plot.draw_x(canvas, number_name);
-        let top = (x.place(f64::MIN), y.place(f64::MAX) - 13);
+        let top = (LEFT, panel.plot.y.place(f64::MAX) - 13);
         canvas.write(panel.name, top, Anchor::Start);
         for curve in curves {
             draw_curve(canvas, panel, curve);
@@ -235,5 +234,19 @@ mod tests {
         assert_eq!(figure.subject, "switch, idle");
         assert_has(&figure.svg.0, &[">worst<", ">mean<", ">threads<"]);
         assert_eq!(figure.keys.len(), 2);
+    }
+
+    #[test]
+    fn names_of_panels_stand_over_the_values_on_a_logarithmic_scale_too() {
+        let step = |variant, value| fixtures::recording(["switch", "idle", variant], &[value; 30]);
+        let steps = vec![step("N=2", 1_300), step("N=1000", 2_400)];
+        let runs = [fixtures::run_with(steps)];
+        let matrix = Matrix::new(&runs);
+        let svg = against(&matrix, &matrix.rows).unwrap().svg.into_string();
+        for name in ["worst", "mean"] {
+            let (before, _) = svg.split_once(&format!(">{name}</text>")).unwrap();
+            let (_, place) = before.rsplit_once("<text x=\"").unwrap();
+            assert!(place.starts_with(&format!("{LEFT}\"")), "{name}: {place}");
+        }
     }
 }

@@ -100,7 +100,8 @@ fn bar(row: &Measurement, series: &Series<'_>) -> Option<Bar> {
     let middle = if is_work { stats.median() } else { stats.mean }?;
     let (low, high) = reach;
     let text = match (stats.count, is_work) {
-        (1, _) => middle.to_string(),
+        (1, true) => seconds(middle),
+        (1, false) => middle.to_string(),
         (_, true) => format!("{} ({})", seconds(middle), seconds_span(low, high)),
         (_, false) => format!("{middle} ({})", span(low, high)),
     };
@@ -181,5 +182,9 @@ mod tests {
         let limit = fixtures::recording(["irqrate", "idle", "burst of 1000"], &[25_000]);
         let runs = [fixtures::run_with(vec![limit])];
         assert_has(&drawn(&runs, "irqrate"), &[">25.0 µs<"]);
+        let work = ["hackbench", "idle", "pipe process 1"];
+        let work = fixtures::recording(work, &[301_234_567]);
+        let runs = [fixtures::run_with(vec![work])];
+        assert_has(&drawn(&runs, "hackbench"), &[">0.301 s<"]);
     }
 }

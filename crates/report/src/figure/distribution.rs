@@ -5,7 +5,10 @@ use punctual_model::units::Nanos;
 
 use super::axis::{Axis, Plot, drawable, extent, share_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
-use super::{Figure, Key, Kind, Series, is_drawn, of_limits, series, with_limits, without};
+use super::{
+    Figure, Key, Kind, Series, at_edges, is_drawn, is_placed, not_placed, of_limits, series,
+    with_limits, without,
+};
 use crate::matrix::{Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use crate::text::thousands;
@@ -28,7 +31,9 @@ struct Tail {
 pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let signed = row.view().shape == Shape::Jitter;
     let (mut all, mut tails) = (Vec::new(), Vec::new());
-    for one in series(matrix, row).into_iter().filter(is_drawn) {
+    let drawn = series(matrix, row).into_iter().filter(is_drawn);
+    let (placed, others): (Vec<_>, Vec<_>) = drawn.partition(is_placed);
+    for one in placed {
         let found = &one.found;
         tails.push(if signed {
             distances(found)?
@@ -65,10 +70,13 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
             "Samples at or below zero, or past the last bin, are counted and have no place: {outside}."
         ));
     }
-    caption.extend(without(matrix, &all));
     let keys = all.iter().zip(&tails).map(|(one, tail)| key(one, tail));
-    let figure = Figure::new(Kind::Distribution, row, keys.collect(), &caption, canvas);
-    Some(figure)
+    let keys = keys.collect();
+    caption.extend(at_edges(&all, "upper"));
+    caption.extend(not_placed(&others));
+    all.extend(others);
+    caption.extend(without(matrix, &all));
+    Some(Figure::new(Kind::Distribution, row, keys, &caption, canvas))
 }
 
 fn key(series: &Series<'_>, tail: &Tail) -> Key {
@@ -176,6 +184,20 @@ mod tests {
             let worst = Stats::of(&one.found).worst().unwrap();
             assert_eq!(tail.values.last().unwrap().0, worst);
         }
+    }
+
+    #[test]
+    fn samples_in_wide_bins_have_no_line_and_the_caption_says_so() {
+        let mut runs = fixtures::whole();
+        let wide = fixtures::in_a_wide_bin(&runs[3].recordings[1]);
+        runs[3].recordings[1] = wide;
+        let matrix = Matrix::new(&runs);
+        let figure = distribution(&matrix, &matrix.rows[1]).unwrap();
+        assert_eq!(figure.keys.len(), 3);
+        let told = "Not drawn, because their distribution is known only in part: rt.";
+        assert!(figure.caption.ends_with(told), "{}", figure.caption);
+        let matrix = Matrix::new(&runs[3..]);
+        assert!(distribution(&matrix, &matrix.rows[1]).is_none());
     }
 
     #[test]

@@ -36,11 +36,14 @@ pub fn each(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     if all.iter().any(is_more) {
         caption.push(format!("The first {MOST} are shown."));
     }
+    if all.iter().any(|one| one.found.len() > 1) {
+        caption.push("Of several runs the first is shown.".to_owned());
+    }
     caption.extend(without(matrix, &all));
     Some(Figure::new(Kind::Each, row, keys(&all), &caption, canvas))
 }
 
-/// Of several seeds, the first.
+/// Of several runs, the first.
 fn seconds(series: &Series<'_>) -> Vec<f64> {
     let samples = series.found[0].recording.samples.iter().take(MOST);
     samples.map(|sample| sample.value.as_secs_f64()).collect()
@@ -85,5 +88,20 @@ mod tests {
         let runs = fixtures::whole();
         let matrix = Matrix::new(&runs);
         assert!(each(&matrix, &matrix.rows[2]).is_none());
+    }
+
+    #[test]
+    fn of_several_runs_it_says_which_is_shown() {
+        let mut runs = fixtures::all_probes();
+        let caption = |runs: &[punctual_model::Run]| {
+            let matrix = Matrix::new(runs);
+            let row = matrix.rows.iter().find(|row| row.probe == "image");
+            each(&matrix, row.unwrap()).unwrap().caption
+        };
+        assert!(!caption(&runs).contains("the first"));
+        let mut other = runs[0].clone();
+        other.seed = 2;
+        runs.push(other);
+        assert!(caption(&runs).contains("Of several runs the first is shown."));
     }
 }

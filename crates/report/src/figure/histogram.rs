@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use super::axis::{Axis, Plot, count_name, drawable, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
-use super::{Figure, Key, Kind, Series, is_drawn, of_limits, series, with_limits, without};
+use super::{
+    Figure, Key, Kind, Series, at_edges, is_drawn, is_placed, not_placed, of_limits, series,
+    with_limits, without,
+};
 use crate::matrix::{Matrix, Measurement};
 use crate::text::thousands;
 
@@ -27,7 +30,8 @@ struct StepCounts {
 
 /// The figure; `None` where there are too few samples to draw.
 pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
-    let series: Vec<Series<'_>> = series(matrix, row).into_iter().filter(is_drawn).collect();
+    let drawn = series(matrix, row).into_iter().filter(is_drawn);
+    let (mut series, others): (Vec<Series<'_>>, Vec<_>) = drawn.partition(is_placed);
     let counts: Vec<StepCounts> = series.iter().map(count).collect();
     let steps = || counts.iter().flat_map(|counts| counts.steps.iter());
     let numbers = || steps().map(|(step, _)| *step);
@@ -63,6 +67,9 @@ pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         let counted = format!("{name}, n = {}", thousands(series.count()));
         keys.push(Key::of(series.column, counted));
     }
+    caption.extend(at_edges(&series, "lower"));
+    caption.extend(not_placed(&others));
+    series.extend(others);
     caption.extend(without(matrix, &series));
     Some(Figure::new(Kind::Histogram, row, keys, &caption, canvas))
 }
@@ -108,6 +115,8 @@ fn outlines(plot: &Plot, counts: &StepCounts) -> Vec<Vec<(i32, i32)>> {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Nanos;
+
     use super::*;
     use crate::fixtures;
 
@@ -120,6 +129,29 @@ mod tests {
             let drawn: u64 = counts.steps.values().sum();
             assert_eq!(drawn + counts.outside, 3 * fixtures::SAMPLES);
         }
+    }
+
+    #[test]
+    fn samples_in_wide_bins_have_no_line_and_the_caption_says_so() {
+        let mut runs = fixtures::whole();
+        let wide = fixtures::in_a_wide_bin(&runs[3].recordings[1]);
+        runs[3].recordings[1] = wide;
+        let matrix = Matrix::new(&runs);
+        let figure = histogram(&matrix, &matrix.rows[1]).unwrap();
+        assert_eq!(figure.keys.len(), 3);
+        let told = "Not drawn, because their distribution is known only in part: rt.";
+        assert!(figure.caption.ends_with(told), "{}", figure.caption);
+        let matrix = Matrix::new(&runs[3..]);
+        assert!(histogram(&matrix, &matrix.rows[1]).is_none());
+        // A few beyond a program's last bin hide nothing of the others.
+        let few = &mut runs[2].recordings[1];
+        few.histogram
+            .record_between(Nanos(1_000), Nanos(900_000), 19);
+        few.count += 19;
+        let matrix = Matrix::new(&runs[2..3]);
+        let caption = histogram(&matrix, &matrix.rows[1]).unwrap().caption;
+        let told = "Samples in wide bins are drawn at the lower edge: 19.";
+        assert!(caption.ends_with(told), "{caption}");
     }
 
     #[test]

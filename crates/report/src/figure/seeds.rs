@@ -62,9 +62,9 @@ pub fn seeds(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     plot.draw_limits(&mut canvas, &bounds, TOP, false);
     let mut caption = vec![match row.view().shape {
         Shape::Jitter => {
-            "The sample of each seed that is farthest from zero: one stroke for each.".to_owned()
+            "The sample of each run that is farthest from zero: one stroke for each.".to_owned()
         }
-        _ => "The worst sample of each seed: one stroke for each.".to_owned(),
+        _ => "The worst sample of each run: one stroke for each.".to_owned(),
     }];
     caption.extend(of_limits(&bounds));
     caption.extend(without(matrix, &series));
@@ -74,7 +74,7 @@ pub fn seeds(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
 /// The lowest and the highest of the worst cases.
 fn label(worst: &[Nanos]) -> String {
     match (worst, worst.iter().min(), worst.iter().max()) {
-        ([one], ..) => format!("{one} (one seed)"),
+        ([one], ..) => format!("{one} (one run)"),
         (_, Some(low), Some(high)) => span(*low, *high),
         _ => String::new(),
     }
@@ -92,6 +92,20 @@ mod tests {
         let svg = seeds(&matrix, &matrix.rows[1]).unwrap().svg.into_string();
         assert_eq!(svg.matches("<rect").count(), 4 * 5);
         assert!(svg.contains("355–381 µs"));
+    }
+
+    #[test]
+    fn runs_of_a_machine_are_not_called_seeds() {
+        let mut runs = fixtures::seeds(2);
+        runs.truncate(3);
+        for run in &mut runs {
+            run.machine = punctual_model::MachineRecord::default();
+        }
+        let matrix = Matrix::new(&runs);
+        let figure = seeds(&matrix, &matrix.rows[1]).unwrap();
+        assert_eq!(figure.kind.name(), "Worst case of each run");
+        assert!(figure.svg.0.contains("(one run)<"), "{}", figure.svg.0);
+        assert!(!figure.caption.contains("seed"), "{}", figure.caption);
     }
 
     #[test]

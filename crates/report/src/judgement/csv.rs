@@ -8,7 +8,8 @@ use crate::csv::{field, quoted};
 
 /// One line for each verdict: RFC 4180, times in nanoseconds.
 /// `verdict` is `pass`, `fail`, `undecided` or `missing`, which was not measured. A field is empty
-/// if nothing is known of it. `time_ns` is the measured time in all.
+/// if nothing is known of it. `figure` is what `measured_ns` is, and `time_ns` the measured time in
+/// all.
 pub fn cases_csv(cases: &[Case]) -> String {
     let mut text =
         "subject,probe,load,variant,name,demand,verdict,figure,measured_ns,runs,samples,\
@@ -30,7 +31,7 @@ pub fn cases_csv(cases: &[Case]) -> String {
             quoted(&case.name),
             quoted(&case.demand),
             verdict.to_owned(),
-            quoted(&case.figure),
+            field(case.measured.map(|_| quoted(&case.figure))),
             field(case.measured.map(|time| time.0)),
             case.runs.to_string(),
             field(case.samples),

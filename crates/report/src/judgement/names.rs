@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names of answers, where names are words without spaces.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use punctual_judge::Answer;
 use punctual_model::limit::{Demand, Figure};
@@ -42,18 +42,19 @@ pub fn parts(answer: &Answer) -> Vec<String> {
         .collect()
 }
 
-/// Makes each name unique: a repeated one has a number.
+/// Makes each name unique: a repeated one has a number, which is not the end of another name.
 pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-    let own = |name: String| {
-        let times = seen.entry(name.clone()).or_default();
-        *times += 1;
-        match *times {
-            1 => name,
-            times => format!("{name}-{times}"),
-        }
+    let names: Vec<String> = names.collect();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let own = |name: &String| {
+        let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
+        let numbered = numbered.filter(|one| !names.contains(one));
+        let mut own = std::iter::once(name.clone()).chain(numbered);
+        let own = own.find(|one| !seen.contains(one)).unwrap_or_default();
+        seen.insert(own.clone());
+        own
     };
-    names.map(own).collect()
+    names.iter().map(own).collect()
 }
 
 /// Text as one word.
@@ -67,4 +68,16 @@ pub fn word(text: &str) -> String {
 /// The time that was measured for a limit of single samples: the worst sample.
 pub fn measured(answer: &Answer) -> Option<Nanos> {
     answer.sample.as_ref().map(|one| one.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distinct;
+
+    #[test]
+    fn a_repeated_name_never_takes_that_of_another() {
+        let names = ["rt", "rt", "rt-2", "rt", "none"].map(str::to_owned);
+        let found = distinct(names.into_iter());
+        assert_eq!(found, ["rt", "rt-3", "rt-2", "rt-4", "none"]);
+    }
 }

@@ -3,10 +3,12 @@
 
 use std::fmt::Write as _;
 
+use punctual_model::histogram::{Bin, is_close};
 use punctual_model::{Histogram, Run};
 
 use super::{Case, Outcome};
-use crate::matrix::{Availability, Matrix};
+use crate::matrix::Matrix;
+use crate::stats::Stats;
 use crate::text::clean;
 
 /// The upper ends of buckets, in nanoseconds: 1, 2 and 5 of each decade.
@@ -41,39 +43,45 @@ pub fn openmetrics(cases: &[Case], runs: &[Run]) -> String {
     let matrix = Matrix::new(runs);
     for column in &matrix.columns {
         for row in &matrix.rows {
-            let Availability::Measured { found, .. } = column.cell(row) else {
+            let found = column.found(row);
+            if found.is_empty() {
                 continue;
-            };
+            }
             let mut gathered = Histogram::new();
             for one in &found {
                 gathered.add(&one.recording.histogram);
             }
             if gathered.negative() == 0 {
-                let sum = found
-                    .iter()
-                    .map(|one| one.recording.sum.as_secs_f64())
-                    .sum();
+                let sums = found.iter().map(|one| i128::from(one.recording.sum.0));
+                let sum = sums.sum::<i128>() as f64 / 1e9;
+                let stats = Stats::of(&found);
+                let is_known = stats.count == 0 || stats.mean.is_some();
+                let sum = is_known.then_some(sum);
                 let names = [&column.name, &row.probe, &row.load, &row.label()];
                 text += &histogram(&labels(&names.map(String::as_str)), &gathered, sum);
             }
         }
     }
     text += "# TYPE punctual_verdict gauge\n# HELP punctual_verdict 0 fit, 1 undecided, 2 unfit\n";
-    for case in cases {
+    let series = |case: &Case| {
         let [probe, load, variant] = &case.key;
-        let names = [case.subject.as_str(), probe, load, variant];
-        let limit = case.parts.join(".");
+        let labels = labels(&[case.subject.as_str(), probe, load, variant]);
+        let limit = escaped(&format!("{} {}", case.parts.join("."), case.demand));
+        format!("{labels},limit=\"{limit}")
+    };
+    let all: Vec<String> = cases.iter().map(series).collect();
+    for (at, (case, series)) in cases.iter().zip(&all).enumerate() {
+        // Two series of one name would be one to a reader.
+        let number = match all[..at].iter().filter(|one| *one == series).count() {
+            0 => String::new(),
+            before => format!(" ({})", before + 1),
+        };
         let value = match case.outcome {
             Outcome::Pass => 0,
             Outcome::Undecided | Outcome::Missing => 1,
             Outcome::Fail => 2,
         };
-        let labels = labels(&names);
-        let limit = escaped(&format!("{limit} {}", case.demand));
-        _ = writeln!(
-            text,
-            "punctual_verdict{{{labels},limit=\"{limit}\"}} {value}"
-        );
+        _ = writeln!(text, "punctual_verdict{{{series}{number}\"}} {value}");
     }
     text + "# EOF\n"
 }
@@ -87,9 +95,17 @@ fn labels(names: &[&str; 4]) -> String {
     pairs.join(",")
 }
 
-fn histogram(labels: &str, histogram: &Histogram, sum: f64) -> String {
+/// Returns the buckets, and, if the sum is known, sum and count: none stands without the other.
+fn histogram(labels: &str, histogram: &Histogram, sum: Option<f64>) -> String {
     let mut text = String::new();
     for end in ENDS {
+        // Nobody knows how many samples of a wide bin are below an end within it.
+        let is_within = |bin: &Bin| bin.low.0 < end && end < bin.high.0;
+        let is_wide = |bin: &Bin| !is_close(bin.low, bin.high);
+        let mut wide = histogram.foreign().filter(is_wide);
+        if wide.any(|bin| is_within(&bin)) {
+            continue;
+        }
         let within = histogram.bins().filter(|bin| bin.high.0 <= end);
         let count: u64 = within.map(|bin| bin.count).sum();
         let end = end as f64 / 1e9;
@@ -103,8 +119,10 @@ fn histogram(labels: &str, histogram: &Histogram, sum: f64) -> String {
         text,
         "punctual_sample_seconds_bucket{{{labels},le=\"+Inf\"}} {count}"
     );
-    _ = writeln!(text, "punctual_sample_seconds_sum{{{labels}}} {sum}");
-    _ = writeln!(text, "punctual_sample_seconds_count{{{labels}}} {count}");
+    if let Some(sum) = sum {
+        _ = writeln!(text, "punctual_sample_seconds_sum{{{labels}}} {sum}");
+        _ = writeln!(text, "punctual_sample_seconds_count{{{labels}}} {count}");
+    }
     text
 }
 

@@ -347,3 +347,62 @@ fn the_title_names_a_subject_that_is_alone_and_the_suite_of_several() {
     assert_has(&page(&runs), &["<h1>Punctual: demo is unfit: "]);
     assert_has(&page(&runs[..5]), &["<h1>Punctual: none is unfit: "]);
 }
+
+#[test]
+fn a_table_names_a_figure_only_beside_its_value() {
+    let table = cases_csv(&cases(&every_kind()));
+    assert!(table.contains(",worst,381400,"), "{table}");
+    assert!(!table.contains(",worst,,"), "{table}");
+}
+
+#[test]
+fn two_limits_of_one_demand_are_two_series() {
+    let mut limits = vec![Demand::Never(Nanos::from_micros(100)); 2];
+    limits.push(Demand::Never(Nanos::from_micros(200)));
+    let runs = fixtures::seeds(5);
+    let text = openmetrics(&cases(&judged(limits, &runs)), &runs);
+    let lines = text.lines().filter(|line| line.starts_with("punctual_"));
+    let mut series: Vec<&str> = lines.map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    let all = series.len();
+    series.sort_unstable();
+    series.dedup();
+    assert_eq!(series.len(), all, "{text}");
+    assert_has(&text, &["at most 100 µs\"} ", "at most 100 µs (2)\"} "]);
+}
+
+#[test]
+fn of_samples_in_wide_bins_programs_get_what_is_known() {
+    let mut runs = fixtures::seeds(5);
+    for run in runs.iter_mut().filter(|run| run.subject.name == "rt") {
+        run.recordings[1] = fixtures::in_a_wide_bin(&run.recordings[1]);
+    }
+    let text = openmetrics(&[], &runs);
+    let of = |load: &str, what: &str, rest: &str| {
+        let labels = format!("subject=\"rt\",probe=\"timer\",load=\"{load}\",variant=\"cpu0\"");
+        text.contains(&format!("_seconds_{what}{{{labels}{rest}"))
+    };
+    // From 1 µs to the largest, 8.07 µs.
+    assert!(of("stress", "bucket", ",le=\"0.000001\"} 0\n"), "{text}");
+    assert!(of("stress", "bucket", ",le=\"0.00001\"} 10000\n"), "{text}");
+    assert!(!of("stress", "bucket", ",le=\"0.000005\""), "{text}");
+    for what in ["sum", "count"] {
+        assert!(
+            of("idle", what, "} ") && !of("stress", what, "} "),
+            "{text}"
+        );
+    }
+    // Sums are whole nanoseconds.
+    let sums = text.lines().filter(|line| line.contains("_sum{"));
+    for line in sums {
+        let decimals = line.rsplit('.').next().unwrap();
+        assert!(decimals.len() <= 9, "{line}");
+    }
+}
+
+#[test]
+fn no_character_that_xml_lacks_is_in_a_report_of_tests() {
+    let mut judgement = every_kind();
+    judgement.answers[0].limit.name = Some("a\u{fffe}b\u{ffff}c\u{1}d".into());
+    let text = junit(&cases(&judgement));
+    assert_has(&text, &["name=\"a b c d ("]);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks today's kernels against a document's claims, run by run.
 
+use std::collections::BTreeSet;
 use std::ptr;
 
 use punctual_judge::{
@@ -318,7 +319,7 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
     let enough = runs_for_typical(Rule::default().level);
     for column in required(matrix, told.of)? {
         let name = &column.name;
-        let said = said(matrix, column, told)?;
+        let (said, silent) = said(matrix, column, told)?;
         let part = match &said[..] {
             [] => {
                 judged.gap(format!("{name}: {} does not tell it", told.probe));
@@ -329,6 +330,12 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
             _ => Part::Contradicted,
         };
         let all = column.runs.len();
+        if silent > 0 {
+            let probe = &told.probe;
+            judged.gap(format!(
+                "{name}: in {silent} of {all} runs {probe} does not tell it"
+            ));
+        }
         let said = said.iter();
         let said = said.map(|(word, seeds)| format!("{word} ({} of {all})", seeds.len()));
         let said: Vec<String> = said.collect();
@@ -341,27 +348,30 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
 }
 
 /// Each word that a subject's runs say, and the runs that say it: in virtual time by their seeds,
-/// in real time, where seeds may be equal, by their places among the subject's runs.
+/// in real time, where seeds may be equal, by their places among the subject's runs. Then the number
+/// of runs with the probe that say none.
 fn said(
     matrix: &Matrix<'_>,
     column: &Column<'_>,
     told: &Told,
-) -> Result<Vec<(String, Vec<u64>)>, String> {
+) -> Result<(Vec<(String, Vec<u64>)>, usize), String> {
     let mut finding = views::of(&told.probe).findings.iter();
     let finding = finding.find(|finding| finding.label == told.finding);
     let finding = finding.ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
     let mut said: Vec<(String, Vec<u64>)> = Vec::new();
+    let mut silent: BTreeSet<u64> = BTreeSet::new();
     let rows = matrix.rows.iter();
     for row in rows.filter(|row| told.means(&row.probe, &row.variant)) {
         for one in column.found(row) {
             let word = views::told(finding, &one.recording.findings);
-            if word.tone == views::Tone::Unknown {
-                continue;
-            }
             let mut runs = column.runs.iter();
             let place = runs.position(|run| ptr::eq(*run, one.run));
             let by_place = place.filter(|_| !column.is_virtual());
             let run = by_place.map_or(one.run.seed, |place| place as u64);
+            if word.tone == views::Tone::Unknown {
+                silent.insert(run);
+                continue;
+            }
             match said.iter_mut().find(|(text, _)| *text == word.text) {
                 Some((_, runs)) if runs.contains(&run) => {}
                 Some((_, runs)) => runs.push(run),
@@ -369,7 +379,10 @@ fn said(
             }
         }
     }
-    Ok(said)
+    // Of several variants one is enough.
+    let is_silent = |run: &&u64| said.iter().all(|(_, runs)| !runs.contains(run));
+    let silent = silent.iter().filter(is_silent).count();
+    Ok((said, silent))
 }
 
 fn improvement(matrix: &Matrix<'_>, improved: &Improved) -> Result<Judged, String> {

@@ -5,7 +5,7 @@ use punctual_model::units::Nanos;
 
 use super::{Entry, Line, Notes, Range, Rank, RowGroup, Shown};
 use crate::arrivals::FORECAST;
-use crate::matrix::{Measured, Measurement};
+use crate::matrix::{Measured, Measurement, called};
 use crate::stats::{Stats, supports};
 use crate::text::{seconds, seconds_span, span, thousands};
 use crate::views::{self, FindingText, Tone};
@@ -148,7 +148,7 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], range: Range) -> Vec<Line> 
     if range == Range::Below && entries.iter().any(several) {
         lines.push(line("range", entries, |stats| {
             let range = stats.worst_range().map(|(low, high)| span(low, high));
-            range.unwrap_or_else(|| "one seed".to_owned())
+            range.unwrap_or_else(|| "one run".to_owned())
         }));
     }
     lines.push(line("mean", entries, |stats| {
@@ -341,7 +341,7 @@ fn finding_line(
     let (title, label) = (row.title(), finding.label);
     let cell = |entry: &Entry<'_>| {
         let told = |one: &Measured<'_>| views::told(finding, &one.recording.findings);
-        let all = entry.found.iter().map(|one| (one.run.seed, told(one)));
+        let all = entry.found.iter().map(|one| (called(one.run), told(one)));
         let Some((told, more)) = told_by_all(&all.collect::<Vec<_>>()) else {
             return cell(DASH.to_owned(), Rank::Absent);
         };
@@ -360,7 +360,7 @@ fn finding_line(
 
 /// Combines the findings of one subject's runs.
 /// A wrong one is not outvoted by others, nor is an unknown one; a note lists what each told.
-fn told_by_all(told: &[(u64, FindingText)]) -> Option<(FindingText, Option<String>)> {
+fn told_by_all(told: &[(String, FindingText)]) -> Option<(FindingText, Option<String>)> {
     let (_, first) = told.first()?;
     if told.iter().all(|(_, other)| other.text == first.text) {
         return Some((first.clone(), first.more.clone()));
@@ -368,12 +368,12 @@ fn told_by_all(told: &[(u64, FindingText)]) -> Option<(FindingText, Option<Strin
     let of = |tone| told.iter().find(|(_, one)| one.tone == tone);
     let chosen = of(Tone::Wrong).or_else(|| of(Tone::Unknown));
     let differing = FindingText {
-        text: "differs by seed".to_owned(),
+        text: "differs by run".to_owned(),
         ..first.clone()
     };
     let each = told
         .iter()
-        .map(|(seed, one)| format!("seed {seed} {}", one.text));
+        .map(|(called, one)| format!("{called} {}", one.text));
     let each = each.collect::<Vec<_>>().join(", ");
     Some((chosen.map_or(differing, |(_, one)| one.clone()), Some(each)))
 }

@@ -202,6 +202,12 @@ fn one_seed_that_fails_is_not_outvoted() {
     assert_eq!(result(), ["FAIL"]);
     let note = "rt, inversion, idle, inherit, result: seed 2 FAIL, seed 1 pass";
     assert_note(&runs, note);
+    // On a machine seeds tell no run from another.
+    for (run, id) in runs.iter_mut().zip(["r7", "r8"]) {
+        (run.machine, run.seed, run.id) = (MachineRecord::default(), 1, id.to_owned());
+    }
+    let note = "rt, inversion, idle, inherit, result: r7 FAIL, r8 pass";
+    assert_note(&runs, note);
 }
 
 #[test]

@@ -339,3 +339,36 @@ fn findings_without_a_sentence_are_not_nothing() {
     runs[0].recordings.truncate(1);
     assert_eq!(summary(&runs), "What was found stands in the table.");
 }
+
+#[test]
+fn a_small_effect_that_was_found_is_not_told_as_none() {
+    let ratio = |estimate| Interval {
+        estimate,
+        bounds: Some((estimate - 0.000_1, estimate + 0.000_1)),
+    };
+    let told = by(ratio(0.999_4), &LATENCY.lower);
+    assert_eq!(told, "is 0.060 % lower (0.050 to 0.070)");
+    assert_eq!(
+        by(ratio(1.42), &WORK.higher),
+        "takes 42 % longer (42 to 42)"
+    );
+    assert_eq!(
+        ["0.1", "0.0", "3.0", "47"],
+        [0.12, 0.0, 3.0, 47.2].map(digits)
+    );
+}
+
+#[test]
+fn one_more_run_is_one() {
+    assert_eq!(enough(1, "seed"), "1 more seed of each is");
+    assert_eq!(enough(1_200, "run"), "1,200 more runs of each are");
+}
+
+#[test]
+fn a_run_of_a_machine_that_failed_is_told_by_its_id() {
+    let mut runs = fixtures::with_gaps();
+    runs[2].id = "r7".into();
+    assert_has(&summary(&runs), &["On full with seed 1, "]);
+    runs[2].machine = MachineRecord::default();
+    assert_has(&summary(&runs), &["On full in r7, "]);
+}

@@ -270,11 +270,13 @@ impl Reader<'_> {
         let cpus = options(&file.cpus);
         let mut used = vec![false; file.excludes.len()];
         let mut settings = Vec::new();
+        let mut named = Vec::new();
         for name in &file.suites {
             for load in &loads {
                 for cpus in &cpus {
                     let found = self.suite(name, *load, *cpus, directory)?;
                     let (mut suite, what) = found;
+                    self.other_name(&mut named, &suite, name)?;
                     suite.memory_mib = file
                         .memory_mib
                         .as_ref()
@@ -318,6 +320,27 @@ impl Reader<'_> {
             ));
         }
         Ok(settings)
+    }
+
+    /// Refuses a suite that has the name of another, and so could not be told from it. `named` are
+    /// the names so far, each with the word that asks for it.
+    fn other_name<'a>(
+        &self,
+        named: &mut Vec<(String, &'a str)>,
+        suite: &Suite,
+        word: &'a Spanned<String>,
+    ) -> Result<(), Error> {
+        let own = word.get_ref().as_str();
+        let is_other = |one: &&(String, &str)| one.0 == suite.name && one.1 != own;
+        if let Some((name, other)) = named.iter().find(is_other) {
+            let what = format!(
+                "expected suites of different names, found \"{name}\" in {other} and in {own}: \
+                 rename one of them"
+            );
+            return Err(self.at(word.span(), &what));
+        }
+        named.push((suite.name.clone(), own));
+        Ok(())
     }
 
     /// A suite under a load with this many CPUs, and the words that ask for it.
@@ -638,6 +661,26 @@ mod tests {
         );
         let many = said("1..3", "1..900000");
         assert!(many.contains("1000000 runs at most"), "{many}");
+    }
+
+    #[test]
+    fn suites_of_one_name_could_not_be_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        let suite = "summary = \"\"\n[[step]]\nprobe = \"timer\"\n";
+        let said = |name: &str| {
+            std::fs::write(&path, format!("name = \"{name}\"\n{suite}")).unwrap();
+            let path = path.display();
+            parsed(&format!(
+                "suites = [\"demo\",\n\"{path}\"]\nkernels = [\"debian-6.12\"]\ncpus = [1, 2]\n"
+            ))
+        };
+        assert_eq!(said("mine").unwrap().settings.len(), 4);
+        let error = said("demo").unwrap_err().to_string();
+        assert!(
+            error.starts_with("c.toml:2: expected suites of different names, found \"demo\" in "),
+            "{error}"
+        );
     }
 
     #[test]

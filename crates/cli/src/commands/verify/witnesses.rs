@@ -64,8 +64,16 @@ pub fn list(file: &Path, allowed: Option<&Path>, json: bool) -> Result<ExitStatu
     }
     let own = std::env::home_dir().map(|home| home.join(".ssh/allowed_signers"));
     let own: Option<PathBuf> = own.filter(|file| file.is_file());
-    if let Some(missing) = allowed.filter(|file| !file.is_file()) {
-        return Err(UsageError(format!("{}: no such file", missing.display())).into());
+    // A pipe could be read for the first signature only.
+    if let Some(other) = allowed.filter(|file| !file.is_file()) {
+        super::super::check_named(other)?;
+        let found = if other.is_dir() {
+            "a directory"
+        } else {
+            "a pipe or a device"
+        };
+        let other = other.display();
+        return Err(UsageError(format!("{other}: expected a file, found {found}")).into());
     }
     let allowed = allowed.or(own.as_deref());
     let all = reader.witnesses().iter();

@@ -339,6 +339,16 @@ fn what_a_probe_tells_is_checked_by_its_word_in_each_run() {
     for id in ["rt-threads-interrupts", "stock-threads-none"] {
         assert_eq!(told(&runs, 2, id), ClaimVerdict::Holds, "{id}");
     }
+    // What two of seven runs do not tell was not told in each run.
+    let mut partly = seeds(7);
+    for run in partly.iter_mut().filter(|run| run.seed > 5) {
+        for recording in &mut run.recordings {
+            recording.findings.remove("waiters_matter");
+        }
+    }
+    let (found, evidence) = outcome(&partly, 3, "waiters-without-influence");
+    assert_eq!(found, ClaimVerdict::CannotTell, "{evidence}");
+    assert_has(&evidence, &["in 2 of 7 runs semaphore does not tell it"]);
     // In real time all runs may have one seed.
     let mut real = seeds(5);
     for run in &mut real {

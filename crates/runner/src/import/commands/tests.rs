@@ -281,7 +281,10 @@ fn a_sentence_above_a_histogram_does_no_harm() {
 #[test]
 fn a_remark_behind_a_comments_command_does_not_hide_its_length() {
     let (text, unread, is_sentence) = first("# rtla timerlat hist -d 60s - idle").unwrap();
-    assert_eq!((text.as_str(), unread), ("# rtla timerlat hist -d 60s", None));
+    assert_eq!(
+        (text.as_str(), unread),
+        ("# rtla timerlat hist -d 60s", None)
+    );
     assert!(!is_sentence);
     for line in [
         "# cyclictest -q -Sp99 -D 24h (a remark)",
