@@ -300,7 +300,7 @@ fn refused(scratch: &Scratch, path: &str) {
         ),
         (
             scratch.run(&["baseline", "set", "r9", "r1"]),
-            "expected a name that is not a run's",
+            "expected a name of one line that is not a run's",
         ),
         (
             scratch.run(&["baseline", "set", "twice", "r1", "r1"]),

@@ -20,8 +20,8 @@ static IS_HANDLED: Mutex<bool> = Mutex::new(false);
 /// The status that a shell reports for a program that SIGINT has ended.
 const KILLED_BY_SIGINT: i32 = 130;
 
-/// `timeout` and the like send a signal to a process and to its group, and a key that is held down
-/// repeats: that counts as one request.
+/// `timeout` and the like send a signal to a process and to its group, and a key may be pressed twice:
+/// that counts as one request.
 const ONCE: Duration = Duration::from_millis(500);
 
 /// Makes SIGINT, SIGTERM and SIGHUP set the returned flag from now on; SIGHUP not if it is ignored,

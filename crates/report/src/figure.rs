@@ -211,13 +211,27 @@ fn counted_in(series: &Series<'_>, is_such: impl Fn(&Bin) -> bool) -> u64 {
 /// Returns true unless more than one sample in a hundred may be anywhere between a value and more
 /// than twice of it. Other programs may tell no more than the smallest and the largest.
 fn is_placed(series: &Series<'_>) -> bool {
-    let anywhere = |bin: &Bin| bin.high > bin.low * 2;
+    has_places_from(series, Nanos(i64::MIN))
+}
+
+/// The same of the samples' tail alone: what is known to lie below a tenth of the worst does not
+/// move it.
+fn has_tail(series: &Series<'_>) -> bool {
+    let found = series.found.iter();
+    let worst = found.filter_map(|one| Some(one.recording.extremes?.1));
+    has_places_from(series, Nanos(worst.max().unwrap_or_default().0 / 10))
+}
+
+fn has_places_from(series: &Series<'_>, least: Nanos) -> bool {
+    let anywhere = |bin: &Bin| bin.high > bin.low * 2 && bin.high > least;
     counted_in(series, anywhere).saturating_mul(100) <= series.count()
 }
 
-/// Returns the caption's sentence about samples whose bins are wider than a histogram's own.
+/// Returns the caption's sentence about samples whose bins are wider than a histogram's own, and
+/// which have a place there.
 fn at_edges(series: &[Series<'_>], edge: &str) -> Option<String> {
-    let is_wide = |bin: &Bin| !is_close(bin.low, bin.high);
+    let place = |bin: &Bin| if edge == "lower" { bin.low } else { bin.high };
+    let is_wide = |bin: &Bin| !is_close(bin.low, bin.high) && axis::drawable(place(bin)).is_some();
     let count: u64 = series.iter().map(|one| counted_in(one, is_wide)).sum();
     let told = thousands(count);
     (count > 0).then(|| format!("Samples in wide bins are drawn at the {edge} edge: {told}."))

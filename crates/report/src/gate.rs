@@ -196,6 +196,8 @@ pub struct Gated {
     /// Each measurement; if everything is unchanged, only those that were not measured, or whose
     /// findings differ.
     pub rows: Vec<Row>,
+    /// What is missing in the runs of either side, or makes them incomparable.
+    pub missing: Vec<Gap>,
     /// The confidence rule for the verdicts.
     pub rule: Rule,
     /// Notes without which it may be misread.
@@ -403,6 +405,7 @@ pub(crate) fn gated(
         pairs: pairs(there, here),
         implied,
         rows,
+        missing,
         rule: terms.rule,
         notes,
         why: None,

@@ -637,8 +637,9 @@ fn by(ratio: Interval, words: &Words) -> String {
 /// Two digits or three; of a difference of less than a tenth two that are not zero.
 fn digits(value: f64) -> String {
     let places = match value.abs() {
-        // An effect that was found is not told as none.
-        x if x < 0.095 && x > 0.0 => (1.0 - x.log10().floor()).min(9.0) as usize,
+        // An effect that was found is not told as none; what is smaller still is an error of
+        // rounding.
+        x if x < 0.095 && x > 1e-8 => (1.0 - x.log10().floor()) as usize,
         x if x < 9.95 => 1,
         _ => 0,
     };

@@ -8,7 +8,8 @@ loaded=/run/punctual/modules
 mkdir -p /run/punctual
 # What the command begins inherits the lock, and the kernel takes it back when the last of it
 # has ended, however. In the file are the names of those that were loaded by this.
-exec 9>>"$loaded" && flock -s 9 || exit 3
+# A shell ends with a status of its own if a bare exec fails.
+command exec 9>>"$loaded" && flock -s 9 || exit 3
 (
     trap '' HUP
     PATH=$PATH:/usr/sbin:/sbin

@@ -328,6 +328,12 @@ mod tests {
             let code = status.code().unwrap();
             assert_eq!(crate::labgrid::fault(code), Fault::Board, "{script}");
         }
+        let load = LOAD.replace("/run/punctual", "/dev/null/none");
+        let mut shell = Command::new("sh");
+        let words = ["-c", &*load, "punctual", "/tmp", "--", "true"];
+        let status = shell.args(words).status().unwrap();
+        let code = status.code().unwrap();
+        assert_eq!(crate::labgrid::fault(code), Fault::Board, "{load}");
     }
 
     #[test]

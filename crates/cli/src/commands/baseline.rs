@@ -77,7 +77,8 @@ impl Baseline {
 
     fn set(&self, name: &str, names: &[String]) -> Result<()> {
         if is_run(name) || name.trim().is_empty() || name.contains(char::is_control) {
-            let expected = format!("expected a name that is not a run's, found \"{name}\"");
+            let expected =
+                format!("expected a name of one line that is not a run's, found {name:?}");
             return Err(UsageError(expected).into());
         }
         let (store, ids) = self.store.ids(names)?;

@@ -77,7 +77,7 @@ pub struct Gate {
     #[arg(long, required = true, value_name = "NAME|RUN|FILE")]
     baseline: Vec<String>,
     /// With --git-bisect: the runs of a kernel that is worse than the baseline. Commits are judged
-    /// by the figure that got worse most (may be repeated)
+    /// by a figure of the measurement that got worse most (may be repeated)
     #[arg(long, value_name = "NAME|RUN|FILE", requires = "git_bisect")]
     bad: Vec<String>,
     /// While something is undecided, measure further seeds of both sides, for so long at most
@@ -163,6 +163,11 @@ impl Gate {
         }
         let named = |names| baseline::named(&self.measure.store, names);
         let (mut good, mut bad) = (named(&self.baseline)?, named(&self.bad)?);
+        let asked = self.baseline.join(" ");
+        let of_bad = format!("--bad {}", self.bad.join(" "));
+        of_one_subject(&format!("--baseline {asked}"), &subjects(&good))?;
+        of_one_subject(&of_bad, &subjects(&bad))?;
+        on_one_guest(&of_bad, &good, &bad)?;
         let (store, at_once) = (self.measure.store.open()?, side_by_side(None)?);
         let both = good.iter_mut().chain(&mut bad).collect();
         // A figure of arrivals cannot be told of commits that are not watched.
@@ -174,25 +179,31 @@ impl Gate {
         {
             return Ok(None);
         }
-        let (asked, suite) = (self.bad.join(" "), good[0].suite.clone());
-        let subjects = subjects(&bad);
-        let sides = sides(&subjects, &good, &bad, &self.baseline.join(" "))?;
-        let [side] = &sides[..] else {
-            let found = subjects.join(", ");
-            let wrong = format!("--bad {asked}: expected runs of one subject, found {found}");
-            return Err(UsageError(wrong).into());
-        };
-        let gate = Verdict::of(&suite, "", &[compared(side)], 1.0, self.tolerate / 100.0);
+        let suite = good[0].suite.clone();
+        let sides = sides(&subjects(&bad), &good, &bad, &asked)?;
+        let both: Vec<Compared<'_>> = sides.iter().map(compared).collect();
+        let gate = Verdict::of(&suite, "", &both, 1.0, self.tolerate / 100.0);
         let gate = gate.map_err(|refusal| UsageError(refusal.to_string()))?;
-        if let Some(symptom) = Symptom::of(&gate) {
-            return Ok(Some((symptom, bad)));
+        let Some(symptom) = Symptom::of(&gate) else {
+            let to_do = match gate.standing() {
+                Standing::Unchanged => "name the runs of a kernel that is worse",
+                _ => "measure more seeds of both, or with --arrivals",
+            };
+            let found = gate.standing().name();
+            return Err(UsageError(format!(
+                "{of_bad}: expected runs that are worse than the baseline's, found {found} ones: \
+                 {to_do}"
+            ))
+            .into());
+        };
+        if let Some(gap) = symptom.gap(&gate) {
+            let wrong = format!(
+                "{of_bad}: expected the step that got worse to be whole in all runs of both sides, \
+                 on one machine; found {gap}: measure it anew"
+            );
+            return Err(UsageError(wrong).into());
         }
-        Err(UsageError(format!(
-            "--bad {asked}: expected runs that are worse than the baseline's, found {} ones: \
-             measure more seeds of both, or with --arrivals",
-            gate.standing().name()
-        ))
-        .into())
+        Ok(Some((symptom, bad)))
     }
 
     /// Builds, measures and judges one commit; `None` if Ctrl-C came.
@@ -204,16 +215,11 @@ impl Gate {
         if !self.build()? {
             return Ok(None);
         }
-        let Some((gate, subjects, runs)) = self.gate()? else {
+        let Some((gate, _, runs)) = self.gate()? else {
             return Ok(None);
         };
-        if subjects.len() > 1 {
-            let (count, found) = (subjects.len(), subjects.join(", "));
-            let wrong = format!("--git-bisect: expected one subject, found {count}: {found}");
-            return Err(UsageError(wrong).into());
-        }
-        let own: Vec<&Run> = runs.here.iter().collect();
-        let fitness = symptom.judge(&gate, &own, &bad.iter().collect::<Vec<_>>());
+        let all = [&runs.there, &runs.here, &bad].map(|runs| runs.iter().collect::<Vec<&Run>>());
+        let fitness = symptom.judge(&gate, [&all[0], &all[1], &all[2]]);
         let fitness = fitness.map_err(|refusal| UsageError(refusal.to_string()))?;
         self.show(&gate, runs)?;
         say!("{}", symptom.sentence(fitness));
@@ -237,6 +243,9 @@ impl Gate {
         let prepared = self.measure.prepare(&what, &suite)?;
         self.check_machine(&prepared, &suite, &there[0], &seeds)?;
         let subjects: Vec<String> = prepared.names().map(str::to_owned).collect();
+        if self.commit.is_for_git() {
+            of_one_subject("--git-bisect", &subjects)?;
+        }
         let mut runs = Runs {
             there,
             here: Vec::new(),
@@ -542,6 +551,30 @@ fn compared<'a>(side: &'a Side<'_>) -> Compared<'a> {
     }
 }
 
+/// Refuses several subjects: a bisection has one.
+fn of_one_subject(what: &str, subjects: &[String]) -> Result<(), UsageError> {
+    if let [_] = subjects {
+        return Ok(());
+    }
+    let found = subjects.join(", ");
+    Err(UsageError(format!(
+        "{what}: expected one subject, found {found}: name one of them"
+    )))
+}
+
+/// Refuses bad runs on another guest than the good ones: that it is worse would say nothing of its
+/// kernel.
+fn on_one_guest(what: &str, good: &[Run], bad: &[Run]) -> Result<()> {
+    match (guest(good)?, guest(bad)?) {
+        (Some(there), Some(here)) if there != here => Err(UsageError(format!(
+            "{what}: expected runs on a guest like the baseline's, {there}; found {here}: measure \
+             both on one guest"
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
 fn parse_percent(text: &str) -> Result<f64, String> {
     let number: Result<f64, _> = text.trim_end_matches('%').trim().parse();
     let number = number.ok().filter(|number| (0.0..=100.0).contains(number));
@@ -659,6 +692,23 @@ mod tests {
         let seeds = |side: &Side<'_>| side.there.iter().map(|run| run.seed).collect::<Vec<_>>();
         assert_eq!(seeds(&sides[0]), [1, 2]);
         assert_eq!(seeds(&sides[1]), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_bisection_has_one_subject_and_one_guest() {
+        let names = ["rt", "none"].map(str::to_owned);
+        assert!(of_one_subject("--baseline b", &names[..1]).is_ok());
+        let wrong = of_one_subject("--baseline b", &names).unwrap_err();
+        let expected = "--baseline b: expected one subject, found rt, none: name one of them";
+        assert_eq!(wrong.to_string(), expected);
+        let good = [run(1, 300)];
+        assert!(on_one_guest("--bad b", &good, &[run(2, 300)]).is_ok());
+        let wrong = on_one_guest("--bad b", &good, &[run(2, 400)]).unwrap_err();
+        let wrong = wrong.to_string();
+        assert!(
+            wrong.contains("300 MiB") && wrong.contains("found 2 CPUs, 400 MiB"),
+            "{wrong}"
+        );
     }
 
     #[test]

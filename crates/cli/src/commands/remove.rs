@@ -36,7 +36,8 @@ impl Remove {
 fn check(store: &Store, ids: &[String]) -> Result<()> {
     let baselines = store.baselines()?;
     for id in ids {
-        if store.summary(id)?.is_none() {
+        // A damaged run, whose summary is an error, may be removed.
+        if matches!(store.summary(id), Ok(None)) {
             // The store says that there is none, and which runs have a name like it.
             store.load(id)?;
         }
@@ -50,29 +51,37 @@ fn check(store: &Store, ids: &[String]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use punctual_model::MachineRecord;
     use punctual_model::machine::VirtualMachine;
     use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn nothing_is_removed_if_one_of_the_runs_cannot_be() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("runs.db");
-        let store = Store::open(&path).unwrap();
+    fn three_runs(path: &Path, state: &str) -> Store {
+        let store = Store::open(path).unwrap();
         for seed in 1..=3 {
             let run = json!({
                 "id": "", "suite": "mine", "seed": seed,
                 "plan": format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),
                 "subject": { "name": "rt", "kernel": "k", "boot": "", "bench": "virtual" },
-                "state": "finished", "started": "2026-05-01T00:00:00Z",
+                "state": state, "started": "2026-05-01T00:00:00Z",
                 "finished": "2026-05-01T00:00:01Z", "punctual": "0.1.0",
                 "machine": MachineRecord::Virtual(VirtualMachine::default()),
                 "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
             });
             store.add(&serde_json::from_value(run).unwrap()).unwrap();
         }
+        store
+    }
+
+    #[test]
+    fn nothing_is_removed_if_one_of_the_runs_cannot_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let store = three_runs(&path, "finished");
         store.set_baseline("stable", &["r2".to_owned()]).unwrap();
         let remove = |words: &[&str]| {
             let command = Remove {
@@ -93,5 +102,21 @@ mod tests {
         }
         assert_eq!(remove(&["r1", "r3"]), Ok(ExitStatus::Done));
         assert_eq!(store.list().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_run_that_is_damaged_may_be_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        drop(three_runs(&path, "failed"));
+        let mut bytes = fs::read(&path).unwrap();
+        let places = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"failed"));
+        for at in places.collect::<Vec<_>>() {
+            bytes[at..at + 6].copy_from_slice(b"fallen");
+        }
+        fs::write(&path, bytes).unwrap();
+        let store = Store::open(&path).unwrap();
+        assert!(store.summary("r2").is_err());
+        check(&store, &["r2".to_owned()]).unwrap();
     }
 }

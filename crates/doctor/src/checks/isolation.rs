@@ -86,13 +86,14 @@ const BY_BOOT: &str = "/sys/devices/system/cpu/isolated";
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 const WORKQUEUES: &str = "/sys/devices/virtual/workqueue/cpumask";
 
-/// The CPUs that the scheduler leaves alone, by boot argument or by control groups.
-fn isolated(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
+/// The CPUs that the scheduler leaves alone, by boot argument or by control groups, and whether
+/// these are all: those by boot argument may decide a question although others are not seen.
+fn isolated(machine: &Machine) -> Result<(Vec<CpuId>, Result<(), Reason>), Reason> {
     let mut cpus = machine.cpus(BY_BOOT)?;
-    cpus.extend(partitioned(machine)?);
+    let whole = partitioned(machine).map(|own| cpus.extend(own));
     cpus.sort_unstable();
     cpus.dedup();
-    Ok(cpus)
+    Ok((cpus, whole))
 }
 
 /// The CPUs of isolated partitions of control groups. An error if there may be some that are not
@@ -116,12 +117,20 @@ fn partitioned(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
         return Ok(Vec::new());
     }
     machine.sees_all_groups()?;
-    // Before Linux 6.7 no file lists them all.
+    // Before Linux 6.7 no file lists them all. A partition's parent is the outermost group, or a
+    // partition.
     let mut cpus = Vec::new();
-    for group in machine.names(groups)? {
-        let at = |file: &str| format!("{groups}/{group}/cpuset.cpus.{file}");
-        if machine.find(&at("partition"))?.as_deref() == Some("isolated") {
-            cpus.extend(machine.cpus(&at("effective"))?);
+    let mut places = vec![groups.to_owned()];
+    while let Some(place) = places.pop() {
+        for group in machine.names(&place)? {
+            let group = format!("{place}/{group}");
+            let kind = machine.find(&format!("{group}/cpuset.cpus.partition"))?;
+            if kind.as_deref() == Some("isolated") {
+                cpus.extend(machine.cpus(&format!("{group}/cpuset.cpus.effective"))?);
+            }
+            if matches!(kind.as_deref(), Some("isolated" | "root")) {
+                places.push(group);
+            }
         }
     }
     Ok(cpus)
@@ -131,11 +140,10 @@ fn isolcpus(machine: &Machine) -> Result<Verdict, Reason> {
     if machine.online()?.len() == 1 {
         return Ok(Verdict::Moot("there is one CPU".into()));
     }
-    let by_boot = machine.cpus(BY_BOOT)?;
-    let isolated = match isolated(machine) {
-        Err(_) if !by_boot.is_empty() => by_boot,
-        all => all?,
-    };
+    let (isolated, whole) = isolated(machine)?;
+    if isolated.is_empty() {
+        whole?;
+    }
     let asked = machine.argument("isolcpus")?;
     // Linux 5.6 has brought the flag; before, an argument with it is not taken at all.
     let is_flag_known = machine.is_since(5, 6) != Ok(false);
@@ -154,11 +162,15 @@ fn isolcpus(machine: &Machine) -> Result<Verdict, Reason> {
 
 /// Compares the isolated CPUs with those that something covers.
 fn covers(machine: &Machine, name: &str, covered: &[CpuId]) -> Result<Verdict, Reason> {
-    let mut bare = isolated(machine)?;
+    let (mut bare, whole) = isolated(machine)?;
     if bare.is_empty() {
+        whole?;
         return Ok(Verdict::Moot(NONE_ISOLATED.into()));
     }
     bare.retain(|cpu| !covered.contains(cpu));
+    if bare.is_empty() {
+        whole?;
+    }
     let name = format!("isolated CPUs that are not in {name}");
     Ok(Verdict::of(bare.is_empty(), &name, bare))
 }
@@ -197,7 +209,7 @@ fn rcu_nocbs(machine: &Machine) -> Result<Verdict, Reason> {
     covered.extend(tickless(machine)?);
     let is_default = covered.is_empty()
         && machine.argument("rcu_nocbs")?.is_none()
-        && !isolated(machine)?.is_empty();
+        && !isolated(machine)?.0.is_empty();
     // `rcu_init_nohz()` in `kernel/rcu/tree_nocb.h`.
     if is_default && machine.config()?.has("RCU_NOCB_CPU_DEFAULT_ALL")? {
         covered = machine.online()?;
@@ -230,12 +242,16 @@ fn keeps_out(
     name: &str,
     working: impl FnOnce() -> Result<BTreeSet<CpuId>, Reason>,
 ) -> Result<Verdict, Reason> {
-    let mut inside = isolated(machine)?;
+    let (mut inside, whole) = isolated(machine)?;
     if inside.is_empty() {
+        whole?;
         return Ok(Verdict::Moot(NONE_ISOLATED.into()));
     }
     let working = working()?;
     inside.retain(|cpu| working.contains(cpu));
+    if inside.is_empty() {
+        whole?;
+    }
     Ok(Verdict::of(inside.is_empty(), name, inside))
 }
 
@@ -288,14 +304,16 @@ fn irqbalance(machine: &Machine) -> Result<Verdict, Reason> {
     let Some(process) = runs else {
         return Ok(Verdict::of(true, name, "does not run"));
     };
-    let mut bare = isolated(machine)?;
+    let (mut bare, whole) = isolated(machine)?;
     if bare.is_empty() {
+        whole?;
         let told = "runs, and no CPU is isolated";
         return Ok(Verdict::of(false, name, told));
     }
     let left_out = left_out(machine, process)?;
     bare.retain(|cpu| !left_out.contains(cpu));
     if bare.is_empty() {
+        whole?;
         let told = "runs, and leaves isolated CPUs out";
         return Ok(Verdict::of(true, name, told));
     }

@@ -108,13 +108,11 @@ fn cfs_bandwidth(machine: &Machine) -> Result<Verdict, Reason> {
     let groups = machine.cpu_groups("cpu.cfs_quota_us", "cpu.max")?;
     let is_unlimited = |quota: &str| quota.starts_with("max") || quota.starts_with('-');
     let limited = groups.iter().find(|(_, quota)| !is_unlimited(quota));
-    Ok(match limited {
-        Some((name, quota)) => Verdict::of(false, name, quota.as_str()),
-        None => {
-            machine.sees_all_groups()?;
-            Verdict::of(true, "quota", "none")
-        }
-    })
+    if let Some((name, quota)) = limited {
+        return Ok(Verdict::of(false, name, quota.as_str()));
+    }
+    machine.sees_all_groups()?;
+    Ok(Verdict::of(true, "quota", "none"))
 }
 
 fn fifo_99(machine: &Machine) -> Result<Verdict, Reason> {

@@ -72,7 +72,26 @@ fn partitions_isolate_and_what_may_be_isolated_unseen_is_unknown() {
             told("isolcpus", &[hidden, &[by_boot]].concat()),
             "fine: isolated CPUs: 2-3"
         );
+        // A CPU that is isolated by boot and not kept out decides; else there may be another.
+        let seen = |mask| told("workqueues", &[hidden, &[by_boot, mask]].concat());
+        assert_eq!(seen(File(WORKQUEUES, "f")), wrong);
+        let unknown = seen(File(WORKQUEUES, "3"));
+        assert!(unknown.starts_with("unknown: "), "{unknown}");
+        let covered = |line| {
+            let own = [hidden, &[by_boot, File(CMDLINE, line)]].concat();
+            told("nohz-full", &own)
+        };
+        let bare = "wrong: isolated CPUs that are not in nohz_full: 2-3";
+        assert_eq!(covered("quiet"), bare);
+        let unknown = covered("nohz_full=2-3");
+        assert!(unknown.starts_with("unknown: "), "{unknown}");
     }
+    let nested = [
+        File("/sys/fs/cgroup/a/cpuset.cpus.partition", "root\n"),
+        File("/sys/fs/cgroup/a/b/cpuset.cpus.partition", "isolated\n"),
+        File("/sys/fs/cgroup/a/b/cpuset.cpus.effective", "2-3\n"),
+    ];
+    assert_eq!(told("workqueues", &nested), wrong);
     let balanced = File("/sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "1\n");
     let moot = told("workqueues", &[version_1[0], balanced]);
     assert!(moot.starts_with("moot: "), "{moot}");

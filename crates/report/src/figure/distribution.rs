@@ -6,7 +6,7 @@ use punctual_model::units::Nanos;
 use super::axis::{Axis, Plot, drawable, extent, share_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{
-    Figure, Key, Kind, Series, at_edges, is_drawn, is_placed, not_placed, of_limits, series,
+    Figure, Key, Kind, Series, at_edges, has_tail, is_drawn, not_placed, of_limits, series,
     with_limits, without,
 };
 use crate::matrix::{Matrix, Measured, Measurement};
@@ -32,7 +32,7 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let signed = row.view().shape == Shape::Jitter;
     let (mut all, mut tails) = (Vec::new(), Vec::new());
     let drawn = series(matrix, row).into_iter().filter(is_drawn);
-    let (placed, others): (Vec<_>, Vec<_>) = drawn.partition(is_placed);
+    let (placed, others): (Vec<_>, Vec<_>) = drawn.partition(has_tail);
     for one in placed {
         let found = &one.found;
         tails.push(if signed {
@@ -42,9 +42,9 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         });
         all.push(one);
     }
-    let places = tails.iter().flat_map(|tail| &tail.values);
+    let points = tails.iter().flat_map(|tail| &tail.values);
     let most = tails.iter().map(Tail::count).max()?;
-    let (least, highest) = extent(places.filter_map(|(value, _)| drawable(*value)))?;
+    let (least, highest) = extent(points.filter_map(|(value, _)| drawable(*value)))?;
     let bounds = matrix.bounds(row);
     let (least, highest) = with_limits((least.max(highest / REACH), highest), &bounds);
     let plot = Plot {
@@ -198,6 +198,20 @@ mod tests {
         assert!(figure.caption.ends_with(told), "{}", figure.caption);
         let matrix = Matrix::new(&runs[3..]);
         assert!(distribution(&matrix, &matrix.rows[1]).is_none());
+    }
+
+    #[test]
+    fn a_wide_bin_far_below_the_worst_does_not_hide_the_tail() {
+        let mut runs = fixtures::whole();
+        runs[3] = fixtures::run_without_samples("rt", 1);
+        let one = &mut runs[3].recordings[1];
+        let below = (Nanos(-34), Nanos(99));
+        one.histogram.record_between(below.0, below.1, one.count);
+        one.count *= 2;
+        one.extremes = one.extremes.map(|(_, high)| (below.0, high));
+        let matrix = Matrix::new(&runs);
+        let figure = distribution(&matrix, &matrix.rows[1]).unwrap();
+        assert_eq!(figure.keys.len(), 4, "{}", figure.caption);
     }
 
     #[test]

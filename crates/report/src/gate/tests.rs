@@ -112,15 +112,68 @@ fn equal_digests_are_unchanged_after_one_run() {
     schema(&gate_json(&gate)).unwrap();
 }
 
+/// The verdict on a commit: the runs of the good kernel, of the commit and of the bad kernel.
+fn by(symptom: &Symptom, gate: &Gate, runs: [&[Run]; 3]) -> Fitness {
+    let [good, commit, bad] = runs.map(|runs| runs.iter().collect::<Vec<_>>());
+    symptom.judge(gate, [&good, &commit, &bad]).unwrap()
+}
+
+#[test]
+fn half_a_run_puts_no_commit_on_the_good_side() {
+    let (good, bad) = (runs(1..=5, "g", 100), runs(1..=5, "b", 150));
+    let symptom = Symptom::of(&gate(&good, &bad)).unwrap();
+    for (per_cent, whole) in [(70, Fitness::Fit), (150, Fitness::Unfit)] {
+        let mut commit = runs(1..=5, "n", per_cent);
+        let judged = |commit: &[Run]| by(&symptom, &gate(&good, commit), [&good, commit, &bad]);
+        assert_eq!(judged(&commit), whole);
+        // Another step does not matter.
+        commit[0].unsupported = vec![unsupported(2, "hackbench", "idle")];
+        assert_eq!(judged(&commit), whole);
+        commit[0].state = State::Failed;
+        assert_eq!(judged(&commit), Fitness::Undecided);
+    }
+    // What is the same to the last sample is good, whatever other step both lack.
+    let lacks = |mut all: Vec<Run>| {
+        for run in &mut all {
+            run.unsupported = vec![unsupported(2, "hackbench", "idle")];
+        }
+        all
+    };
+    let (good, same) = (lacks(good), lacks(runs(1..=1, "n", 100)));
+    let own = gate(&good, &same);
+    assert_eq!(own.standing(), Standing::Undecided);
+    assert_eq!(by(&symptom, &own, [&good, &same, &bad]), Fitness::Fit);
+    // A gap in the step itself is told.
+    let mut torn = good.clone();
+    torn[3].state = State::Interrupted;
+    let gate = gate(&torn, &bad);
+    assert!(symptom.gap(&gate).unwrap().contains("(g4)"));
+}
+
+#[test]
+fn a_commit_is_judged_at_one_tolerance_on_both_sides() {
+    let gate = |there: &[Run], here: &[Run]| {
+        let [there, here] = [there, here].map(|runs| runs.iter().collect::<Vec<_>>());
+        let compared = Compared {
+            there: &there,
+            here: &here,
+            implied: Vec::new(),
+        };
+        Gate::of("demo", "stable", &[compared], 1.0, 0.3).unwrap()
+    };
+    let (good, bad) = (runs(1..=5, "g", 100), runs(1..=5, "b", 150));
+    let symptom = Symptom::of(&gate(&good, &bad)).unwrap();
+    // The bad one is a quarter higher than this one: less than matters, so it shows nothing.
+    let commit = runs(1..=5, "n", 120);
+    let fitness = by(&symptom, &gate(&good, &commit), [&good, &commit, &bad]);
+    assert_eq!(fitness, Fitness::Undecided);
+}
+
 #[test]
 fn a_commit_is_judged_by_the_figure_that_got_worse() {
     let (good, bad) = (runs(1..=5, "g", 100), runs(1..=5, "b", 150));
     let symptom = Symptom::of(&gate(&good, &bad)).unwrap();
-    let judged = |commit: &[Run]| {
-        let both = [commit, &bad].map(|runs| runs.iter().collect::<Vec<_>>());
-        let fitness = symptom.judge(&gate(&good, commit), &both[0], &both[1]);
-        fitness.unwrap()
-    };
+    let judged = |commit: &[Run]| by(&symptom, &gate(&good, commit), [&good, commit, &bad]);
     // None of these is *not worse*: five seeds do not show it of all figures.
     let near = runs_by(1..=5, "n", &|seed, value| {
         value * (80 + 20 * (seed as i64 % 3)) / 100

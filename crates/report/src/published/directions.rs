@@ -347,18 +347,20 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
     Ok(judged)
 }
 
-/// Each word that a subject's runs say, and the runs that say it: in virtual time by their seeds,
-/// in real time, where seeds may be equal, by their places among the subject's runs. Then the number
-/// of runs with the probe that say none.
+/// A word, and the runs that say it: in virtual time by their seeds, in real time, where seeds may be
+/// equal, by their places among the subject's runs.
+type Said = (String, Vec<u64>);
+
+/// Each word that a subject's runs say, and the number of runs with the probe that say none.
 fn said(
     matrix: &Matrix<'_>,
     column: &Column<'_>,
     told: &Told,
-) -> Result<(Vec<(String, Vec<u64>)>, usize), String> {
+) -> Result<(Vec<Said>, usize), String> {
     let mut finding = views::of(&told.probe).findings.iter();
     let finding = finding.find(|finding| finding.label == told.finding);
     let finding = finding.ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
-    let mut said: Vec<(String, Vec<u64>)> = Vec::new();
+    let mut said: Vec<Said> = Vec::new();
     let mut silent: BTreeSet<u64> = BTreeSet::new();
     let rows = matrix.rows.iter();
     for row in rows.filter(|row| told.means(&row.probe, &row.variant)) {

@@ -353,8 +353,8 @@ fn a_small_effect_that_was_found_is_not_told_as_none() {
         "takes 42 % longer (42 to 42)"
     );
     assert_eq!(
-        ["0.1", "0.0", "3.0", "47"],
-        [0.12, 0.0, 3.0, 47.2].map(digits)
+        ["0.1", "0.0", "0.0", "3.0", "47"],
+        [0.12, 0.0, 100.0 * f64::EPSILON, 3.0, 47.2].map(digits)
     );
 }
 
