@@ -422,7 +422,7 @@ fn what_cannot_be_written_is_said_before_anything_is_measured() {
             "expected a file in an existing directory, found no /nowhere: ",
         ),
         (["--db", lost], 2, made),
-        (["--data", file], 1, file),
+        (["--data", file], 2, file),
     ] {
         let ended = scratch.run(&[&["run", "demo"][..], &arguments].concat());
         assert_eq!(ended.status, Some(status), "{}", ended.stderr);
