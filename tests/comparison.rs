@@ -126,8 +126,11 @@ fn data(scratch: &Scratch) {
     // A directory cannot be where a file is.
     let file = scratch.file("in-the-way", String::new());
     let refused = scratch.run(&["show", "r1", "--data", &file]);
-    assert_eq!(refused.status, Some(1));
-    assert_has(&refused.stderr, &["cannot be written to"]);
+    assert_eq!(refused.status, Some(2));
+    assert_has(
+        &refused.stderr,
+        &["expected a directory to write to, found the file"],
+    );
 }
 
 #[test]

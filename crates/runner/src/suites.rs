@@ -78,6 +78,12 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
                 "{name_or_path} {is}; `punctual show {name_or_path}` shows {it}"
             ));
         }
+        if known_probes().contains(&name_or_path) {
+            return Error::Request(format!(
+                "{name_or_path} is a probe, and no suite: `punctual run --probe {name_or_path}` \
+                 measures with it"
+            ));
+        }
         let known: Vec<&str> = suites.keys().map(String::as_str).collect();
         Error::unknown("suite", name_or_path, &known)
     })
@@ -424,6 +430,10 @@ mod tests {
         assert_eq!(
             said("R1..last"),
             "R1..last are runs; `punctual show R1..last` shows them"
+        );
+        assert_eq!(
+            said("timer"),
+            "timer is a probe, and no suite: `punctual run --probe timer` measures with it"
         );
         for other in ["r", "rt", "r1x", "r1.."] {
             let said = said(other);

@@ -251,7 +251,10 @@ pub enum StoreError {
         host: Option<String>,
     },
     /// A run with which others are compared cannot be removed.
-    #[error("run {id} belongs to baseline \"{baseline}\": `punctual baseline remove` it first")]
+    #[error(
+        "run {id} belongs to baseline \"{baseline}\": `punctual baseline remove NAME` forgets a \
+         baseline, and keeps its runs"
+    )]
     Needed {
         /// The run.
         id: String,
