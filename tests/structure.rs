@@ -8,6 +8,7 @@ use std::path::Path;
 
 use punctual_tests::markdown::root;
 use syn::visit::{self, Visit};
+use syn::{BinOp, Expr, ExprBinary};
 
 /// The most files in a circle. The present circles are errors beside the things that they report,
 /// and the probes beside the session that runs them.
@@ -178,4 +179,52 @@ fn files_of_a_crate_use_each_other_in_no_large_circle() {
         seen, LARGEST,
         "the largest circle has become smaller: so may its bound"
     );
+}
+
+/// Counts chains such as `if let Some(one) = found && one > 1`.
+struct LetChains(usize);
+
+impl<'ast> Visit<'ast> for LetChains {
+    fn visit_expr_binary(&mut self, binary: &'ast ExprBinary) {
+        let sides = [&*binary.left, &*binary.right];
+        let has_let = sides.iter().any(|side| matches!(side, Expr::Let(_)));
+        self.0 += usize::from(has_let && matches!(binary.op, BinOp::And(_)));
+        visit::visit_expr_binary(self, binary);
+    }
+}
+
+fn let_chains(text: &str) -> usize {
+    let mut chains = LetChains(0);
+    chains.visit_file(&syn::parse_file(text).expect("Rust"));
+    chains.0
+}
+
+/// The oldest Rust that the README promises has none. `tools/lint` compiles with it, which takes
+/// long.
+#[test]
+fn no_file_has_what_the_oldest_rust_cannot_read() {
+    let chain = "fn f(a: Option<u8>) { if let Some(b) = a && b > 1 {} }";
+    assert_eq!(let_chains(chain), 1);
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(
+        manifest.contains("rust-version = \"1.85\""),
+        "1.88 has chains"
+    );
+    let mut folders = ["crates", "tests", "benches", "fuzz"]
+        .map(|name| root().join(name))
+        .to_vec();
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                assert_eq!(let_chains(&text), 0, "{}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 500, "{seen} files");
 }

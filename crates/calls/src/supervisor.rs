@@ -141,10 +141,10 @@ impl Batch {
             marker::step();
         }
         let begun = calls::fork(|| {
-            if let Candidate::Calls(program) = candidate
-                && self.grammar.outlive(&program.calls)
-            {
-                calls::own_ipc();
+            if let Candidate::Calls(program) = candidate {
+                if self.grammar.outlive(&program.calls) {
+                    calls::own_ipc();
+                }
             }
             if self.prepare(place).is_err() {
                 return memory.not_begun();

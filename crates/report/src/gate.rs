@@ -483,9 +483,7 @@ impl Gated {
     /// Describes the finding in one sentence.
     pub fn sentence(&self) -> String {
         let numbers = |seeds: &[u64]| {
-            if let [first, .., last] = seeds
-                && seeds.len() > MOST_SEEDS
-            {
+            if let ([first, .., last], true) = (seeds, seeds.len() > MOST_SEEDS) {
                 return format!("{} seeds from {first} to {last}", seeds.len());
             }
             let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();

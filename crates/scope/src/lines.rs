@@ -57,11 +57,8 @@ impl<'a> Lines<'a> {
                 continue;
             };
             let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
-            if let Some(base) = programs.base(first.address, &bytes)
-                && !bases.contains(&base)
-            {
-                bases.push(base);
-            }
+            let base = programs.base(first.address, &bytes);
+            bases.extend(base.filter(|base| !bases.contains(base)));
         }
         let files = initramfs::files(&std::fs::read(path)?)?;
         Ok(Self {

@@ -111,10 +111,9 @@ impl<'a> Evolution<'a> {
                     self.put(maker, made(maker, is_often), is_often, depth - 1, calls);
                 }
             }
-            if let Some(first) = &kind.after
-                && !calls.iter().any(|call| call.name == *first)
-                && let Some(first) = self.grammar.kind(first)
-            {
+            let first = kind.after.as_ref();
+            let first = first.filter(|first| !calls.iter().any(|call| call.name == **first));
+            if let Some(first) = first.and_then(|first| self.grammar.kind(first)) {
                 self.put(first, made(first, is_often), is_often, depth - 1, calls);
             }
         }

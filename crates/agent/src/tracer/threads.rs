@@ -385,10 +385,10 @@ impl Record<'_> {
 fn of_program(mut events: Vec<Event>, leader: Pid) -> Vec<Event> {
     let mut own = BTreeSet::from([leader]);
     for event in &events {
-        if let What::Forked { child } = event.what
-            && own.contains(&event.thread)
-        {
-            own.insert(child);
+        if let What::Forked { child } = event.what {
+            if own.contains(&event.thread) {
+                own.insert(child);
+            }
         }
     }
     events.retain(|event| own.contains(&event.thread));

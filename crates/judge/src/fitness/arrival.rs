@@ -31,9 +31,8 @@ pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Resul
             .filter_map(|(run, one)| Some((*run, (*one)?)))
     };
     let reached = known().filter_map(|(run, one)| Some((run, one, one.reached?)));
-    if let Some((run, one, late)) = reached.max_by_key(|one| one.2)
-        && late > most
-    {
+    let latest = reached.max_by_key(|one| one.2);
+    if let Some((run, one, late)) = latest.filter(|one| one.2 > most) {
         let why = Why::Reached {
             run: run.id.clone(),
             seed: run.seed,

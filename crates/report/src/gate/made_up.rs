@@ -267,9 +267,7 @@ fn runs_of(side: &[Made]) -> usize {
 fn falsehood(gated: &Gated, set: &Set) -> Option<String> {
     let spoilt = spoilt(&set.there).or_else(|| spoilt(&set.here));
     let standing = gated.standing;
-    if standing < Standing::Undecided
-        && let Some(what) = spoilt
-    {
+    if let Some(what) = spoilt.filter(|_| standing < Standing::Undecided) {
         return Some(format!("{}: {what}", standing.name()));
     }
     let first = |side: &[Made]| (side[0].card.is_virtual, side[0].card.machine);

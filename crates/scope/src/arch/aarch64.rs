@@ -752,10 +752,10 @@ fn decoded(block: &Block, before: &[Insn], symbols: &Symbols) -> Decoded {
         insns.push((insn.address, displacement as u64));
         let ops = reader.ops.len();
         reader.read(number, word, &insn.bytes);
-        if let Some((_, Op::Mask(_, masking @ Masking::Read))) = reader.ops.get_mut(ops)
-            && symbols.saves(insn.address)
-        {
-            *masking = Masking::Save;
+        if let Some((_, Op::Mask(_, masking @ Masking::Read))) = reader.ops.get_mut(ops) {
+            if symbols.saves(insn.address) {
+                *masking = Masking::Save;
+            }
         }
         pauses |= matches!(word, YIELD | WAIT_FOR_EVENT);
         last = word;

@@ -64,10 +64,7 @@ impl Attribution<'_> {
                     slept: None,
                     site,
                 });
-            } else if is_own
-                && !has
-                && let Some(absence) = found.last_mut()
-            {
+            } else if let Some(absence) = found.last_mut().filter(|_| is_own && !has) {
                 absence.to = span.from;
             }
             has = is_own;

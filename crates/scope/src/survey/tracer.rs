@@ -420,9 +420,8 @@ impl<'a> SectionTracer<'a> {
         }
         self.turn(shape.turn);
         self.mark(shape, func, first);
-        if let (Some(looks), Some(timeline)) = (shape.looks, &mut self.timeline)
-            && (shape.first || goes_on)
-        {
+        let looks = shape.looks.filter(|_| shape.first || goes_on);
+        if let (Some(looks), Some(timeline)) = (looks, &mut self.timeline) {
             timeline.looks(self.position, looks, shape.first);
         }
         self.delays.run(block, ran);
