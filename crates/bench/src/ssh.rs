@@ -58,8 +58,8 @@ const SYSTEM: &str = "Linux";
 /// asked.
 const MARK: &str = "punctual-board ";
 
-/// The words behind [`MARK`] in a line. A start-up file may print before it without ending the
-/// line, such as the title of a terminal.
+/// Returns the words after [`MARK`] in a line. A start-up file may have printed something before
+/// it, such as the title of a terminal, without ending the line.
 fn marked(line: &str) -> Option<&str> {
     line.split_once(MARK).map(|(_, words)| words)
 }

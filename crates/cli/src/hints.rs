@@ -112,8 +112,8 @@ fn of_store(error: &StoreError) -> Option<String> {
     }
 }
 
-/// The store that this command names, as an option of a command that is printed. It is empty if
-/// nothing or only the environment names one, or if it is a server: its URL may hold a password.
+/// The option `--db` of this command, to append to a printed command. It is empty if nothing or
+/// only the environment names a store, or if it is a server: its URL may hold a password.
 pub fn store_option() -> String {
     let words = std::env::args_os().skip(1);
     store_of(words.map(|word| word.to_string_lossy().into_owned()))

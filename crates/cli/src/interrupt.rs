@@ -20,12 +20,12 @@ static IS_HANDLED: Mutex<bool> = Mutex::new(false);
 /// The status that a shell reports for a program that SIGINT has ended.
 const KILLED_BY_SIGINT: i32 = 130;
 
-/// `timeout` and the like send a signal to a process and to its group, and a key may be pressed twice:
-/// that counts as one request.
+/// `timeout` and the like send a signal to a process and to its group, and a key may repeat: both
+/// count as one request.
 const ONCE: Duration = Duration::from_millis(500);
 
-/// Makes SIGINT, SIGTERM and SIGHUP set the returned flag from now on; SIGHUP not if it is ignored,
-/// as `nohup` has it: then the measurement goes on when its user logs out.
+/// Makes SIGINT, SIGTERM and SIGHUP set the returned flag from now on. A SIGHUP that is
+/// ignored, as under `nohup`, stays so: then the measurement goes on when its user logs out.
 pub fn flag() -> Result<&'static AtomicBool> {
     let mut is_handled = IS_HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
     if !*is_handled {
@@ -46,7 +46,7 @@ fn handled() -> Vec<i32> {
     signals
 }
 
-/// Returns true if a process of which this is `/proc/PID/status` ignores a signal.
+/// Returns true if the process with this `/proc/PID/status` ignores a signal.
 fn is_ignored(signal: i32, status: &str) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -66,14 +66,14 @@ pub fn ask() {
     }
 }
 
-/// Has this called before a second request ends the program: it gives back what a killed program
-/// would keep, such as the terminal.
+/// Calls this function before a second request ends the program: it gives back what a killed
+/// program would keep, such as the terminal.
 #[cfg(feature = "live")]
 pub fn before_end(give_back: fn()) {
     _ = BEFORE_END.set(give_back);
 }
 
-/// Returns true if a request that comes so long after the first one is another one.
+/// Returns true if a request so long after the first one is a second one.
 fn is_second(since_first: Duration) -> bool {
     since_first > ONCE
 }

@@ -195,7 +195,7 @@ impl Drop for Screen {
     }
 }
 
-/// Shows what the terminal showed before, with its cursor, which each picture hides.
+/// Restores what the terminal showed before, and its cursor, which each picture hides.
 fn leave(terminal: &mut impl io::Write) -> io::Result<()> {
     execute!(terminal, LeaveAlternateScreen, Show)
 }

@@ -147,7 +147,7 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The message that so many files for gnuplot are in a directory, and how to draw them.
+/// The message with the number of gnuplot's files in a directory, and how to draw them.
 fn drawn_by(count: usize, directory: &Path) -> String {
     let (files, are) = (counted(count, "file"), is_or_are(count));
     let cd = format!("cd {}", quoted(&directory.to_string_lossy()));

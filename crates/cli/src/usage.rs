@@ -158,7 +158,7 @@ fn suite_without_command(error: &Error) -> Option<String> {
     }
 }
 
-/// The command that does what somebody expects of a word that this command does not take.
+/// The command that does what the user expects of a word that this command does not take.
 fn other_command(error: &Error, words: &[String]) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

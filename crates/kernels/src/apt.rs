@@ -60,7 +60,7 @@ pub enum AptError {
         /// Advice to the user.
         advice: &'static str,
     },
-    /// The package of a fetched kernel is not to be had any more.
+    /// The archive no longer has the package of a fetched kernel.
     #[error(
         "{package} {version}: expected this package in the archive, found it gone: `punctual kernel fetch --refresh {line}` fetches the present kernel"
     )]

@@ -11,7 +11,7 @@ use crate::paths::Lock;
 use crate::{Kernel, Package};
 
 /// The file beside the modules with the names that were asked for, and the SHA-256 of the package
-/// of their kernel. That is missing where an earlier version has written it.
+/// of their kernel. Earlier versions wrote this file without the SHA-256.
 const ASKED: &str = "asked";
 
 /// The directory that holds these modules of a kernel, fetched if need be. `what` is their purpose
@@ -66,7 +66,8 @@ fn fetch(
     fs::rename(&modules, place).map_err(at(place))
 }
 
-/// The error for a package that cannot be downloaded, by the kernel for which it is.
+/// The error for a package that cannot be downloaded. If it is gone, the kernel's id says which
+/// command helps.
 fn gone(error: AptError, id: &str, candidate: &Candidate) -> AptError {
     if !error.is_gone() {
         return error;

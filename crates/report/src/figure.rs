@@ -201,7 +201,7 @@ fn is_drawn(series: &Series<'_>) -> bool {
     series.count() >= FEWEST
 }
 
-/// Counts the samples in those of another program's bins that are such.
+/// Counts the samples in those of another program's bins that satisfy `is_such`.
 fn counted_in(series: &Series<'_>, is_such: impl Fn(&Bin) -> bool) -> u64 {
     let found = series.found.iter();
     let bins = found.flat_map(|one| one.recording.histogram.foreign());
@@ -209,7 +209,7 @@ fn counted_in(series: &Series<'_>, is_such: impl Fn(&Bin) -> bool) -> u64 {
 }
 
 /// Returns true unless more than one sample in a hundred may be anywhere between a value and more
-/// than twice of it. Other programs may tell no more than the smallest and the largest.
+/// than twice that value. Other programs may give only the smallest and the largest.
 fn is_placed(series: &Series<'_>) -> bool {
     has_places_from(series, Nanos(i64::MIN))
 }

@@ -185,7 +185,8 @@ pub fn recording([probe, load, variant]: [&str; 3], values: &[i64]) -> Recording
     recorder.finish(RecordingKey::new(probe, load, variant))
 }
 
-/// The same recording as of a program that counted its samples in one bin, from 1 µs to the largest.
+/// The same recording, as if from a program that counted its samples in one bin, from 1 µs to the
+/// largest.
 pub fn in_a_wide_bin(recording: &Recording) -> Recording {
     let mut wide = Recorder::new(0).finish(recording.key.clone());
     let (_, high) = recording.extremes.expect("it has samples");

@@ -337,8 +337,8 @@ pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-/// What tells a run from others of its subject: `seed 3`; in real time, where seeds may be equal,
-/// its id.
+/// The name that tells a run from others of its subject: `seed 3`; in real time, where seeds may be
+/// equal, its id.
 pub fn called(run: &Run) -> String {
     if run.is_virtual() {
         format!("seed {}", run.seed)

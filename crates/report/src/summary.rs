@@ -634,7 +634,7 @@ fn by(ratio: Interval, words: &Words) -> String {
     format!("{verb} {} {rest}{range}", number(estimate))
 }
 
-/// Two digits or three; of a difference of less than a tenth two that are not zero.
+/// Two digits or three; for less than a tenth, two after the leading zeros.
 fn digits(value: f64) -> String {
     let places = match value.abs() {
         // An effect that was found is not told as none; what is smaller still is an error of

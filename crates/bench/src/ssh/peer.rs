@@ -35,7 +35,7 @@ const LOCAL_SOCKETS: &str = "/proc/net/unix";
 /// The form in which users name a peer.
 const FORM: &str = "ssh:[USER@]HOST[:/DIRECTORY][:ADDRESS]";
 
-/// The words by which the echo tells that it answers frames.
+/// The words by which the echo says that it answers frames.
 const ANSWERS: &str = "punctual-wire: echo at ";
 
 /// The answer of the peer's shell to each of our lines.

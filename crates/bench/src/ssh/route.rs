@@ -68,7 +68,7 @@ impl Route {
 
     /// A command that has the board's shell run a line. It never asks for a password: a lost
     /// connection is made again, and nobody may be there then. It waits for two minutes for a
-    /// machine that does not answer, which may be a busy one, also once it is connected.
+    /// machine that does not answer, which may be busy, before and after it is connected.
     pub fn command(&self, line: &str) -> Command {
         match self {
             Self::Ssh(destination) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel of a commit: built before it is judged, with the exit status that `git bisect run`
-//! takes. What `judge` and `gate` share.
+//! takes. `judge` and `gate` share it.
 
 use std::sync::atomic::Ordering;
 
@@ -48,8 +48,8 @@ impl CommitArgs {
         self.git_bisect
     }
 
-    /// Builds the kernel, if one is asked for, and has it measured; returns true if everything is
-    /// ready, false if Ctrl-C came.
+    /// Builds the kernel, if there is a source, and makes it the one to measure; returns true if
+    /// everything is ready, false if Ctrl-C came.
     pub fn build(&self, measure: &mut MeasureArgs) -> Result<bool> {
         let Some(source) = self.build.clone() else {
             return Ok(true);
@@ -70,7 +70,8 @@ impl CommitArgs {
         Ok(true)
     }
 
-    /// The exit status for `git bisect run`, for work that builds and judges; `None` if Ctrl-C came.
+    /// Returns the exit status for `git bisect run`. `work` builds and judges; it returns `None` if
+    /// Ctrl-C came.
     /// An error must not look like a bad commit, nor an interrupted run like one to skip.
     pub fn ended(work: impl FnOnce() -> Result<Option<Fitness>>) -> Result<ExitStatus> {
         let told = work();

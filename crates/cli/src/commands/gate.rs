@@ -124,7 +124,7 @@ impl Gate {
         self.forms.ended(told)
     }
 
-    /// Builds the kernel to be judged, if that is asked for; returns true if everything is ready.
+    /// Builds the kernel to judge, if there is a source; returns true if everything is ready.
     fn build(&mut self) -> Result<bool> {
         if !self.commit.is_built()? {
             return Ok(true);
@@ -562,7 +562,7 @@ fn of_one_subject(what: &str, subjects: &[String]) -> Result<(), UsageError> {
     )))
 }
 
-/// Refuses bad runs on another guest than the good ones: that it is worse would say nothing of its
+/// Refuses bad runs on another guest than the good ones: then *worse* would say nothing about the
 /// kernel.
 fn on_one_guest(what: &str, good: &[Run], bad: &[Run]) -> Result<()> {
     match (guest(good)?, guest(bad)?) {

@@ -38,7 +38,7 @@ impl Man {
     }
 }
 
-/// Refuses the name of a command, of which somebody wants the page, in place of a directory.
+/// Refuses the name of a command in place of a directory: its user wants that command's page.
 fn refuse_command(command: &Command, word: &Path) -> Result<(), UsageError> {
     let name = word.to_string_lossy();
     if word.is_dir() || command.find_subcommand(&*name).is_none() {

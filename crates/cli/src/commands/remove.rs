@@ -32,7 +32,7 @@ impl Remove {
     }
 }
 
-/// Refuses runs that are not there, and those of baselines, before the first one is removed.
+/// Refuses runs that do not exist, and those of baselines, before the first one is removed.
 fn check(store: &Store, ids: &[String]) -> Result<()> {
     let baselines = store.baselines()?;
     for id in ids {

@@ -43,7 +43,7 @@ pub struct RunState {
     pub steps: usize,
     /// The current activity: its step, or what comes before.
     pub doing: String,
-    /// The activity without what is said of the connection.
+    /// The activity, without the state of the connection.
     activity: String,
     /// Progress of the step.
     pub progress: Progress,
@@ -184,7 +184,7 @@ impl State {
         }
     }
 
-    /// Removes a run that has ended. Another one that is shown stays so.
+    /// Removes a run that has ended. If another one is shown, it stays in view.
     pub fn end(&mut self, run: &Run) {
         let ended = self.runs.iter().position(|own| own.id == run.id);
         if let Some(ended) = ended {

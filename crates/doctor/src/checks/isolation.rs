@@ -87,7 +87,7 @@ const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 const WORKQUEUES: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 /// The CPUs that the scheduler leaves alone, by boot argument or by control groups, and whether
-/// these are all: those by boot argument may decide a question although others are not seen.
+/// these are all: those by boot argument may decide a question even if others are hidden.
 fn isolated(machine: &Machine) -> Result<(Vec<CpuId>, Result<(), Reason>), Reason> {
     let mut cpus = machine.cpus(BY_BOOT)?;
     let whole = partitioned(machine).map(|own| cpus.extend(own));
@@ -96,8 +96,7 @@ fn isolated(machine: &Machine) -> Result<(Vec<CpuId>, Result<(), Reason>), Reaso
     Ok((cpus, whole))
 }
 
-/// The CPUs of isolated partitions of control groups. An error if there may be some that are not
-/// seen.
+/// The CPUs of isolated partitions of control groups. An error if others may be hidden.
 fn partitioned(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
     let all = "/sys/fs/cgroup/cpuset.cpus.isolated";
     if machine.find(all)?.is_some() {

@@ -242,7 +242,7 @@ fn transparent_huge_pages(machine: &Machine) -> Result<Verdict, Reason> {
     })
 }
 
-/// The name of what is found if only single sizes of huge pages are made.
+/// The name of the finding if only the switches of single sizes make huge pages.
 pub(crate) const SIZES_OF_HUGE_PAGES: &str = "transparent_hugepage/hugepages-*/enabled";
 
 /// While the tick does not stop, no timer moves (`timers_update_migration()` in
@@ -322,9 +322,9 @@ fn mitigations(machine: &Machine) -> Result<Verdict, Reason> {
     ))
 }
 
-/// Returns true for what remains with `mitigations=off`: page tables are inverted always, and
-/// without guests nothing is to be done for them (`arch/x86/kernel/cpu/bugs.c`). Arm sanitises
-/// pointers always, and calls hardware of its own (CSV2) a mitigation
+/// Returns true for what remains with `mitigations=off`: page tables are always inverted, and
+/// without guests there is nothing to do for them (`arch/x86/kernel/cpu/bugs.c`). Arm always
+/// sanitises pointers, and calls a feature of its hardware (CSV2) a mitigation
 /// (`arch/arm64/kernel/proton-pack.c`).
 fn costs_nothing(state: &str) -> bool {
     state.starts_with("KVM: Mitigation: VMX ")

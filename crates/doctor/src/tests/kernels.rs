@@ -128,7 +128,7 @@ fn the_setting_of_rcu_in_force_counts() {
     assert_eq!(told(&[STOCK]), "fine");
 }
 
-/// These remain with `mitigations=off`, and lengthen no path by it.
+/// These remain with `mitigations=off`, and make no path longer.
 #[test]
 fn mitigations_that_cannot_be_switched_off_are_no_defect() {
     let told = |state| {

@@ -33,7 +33,7 @@ pub(crate) struct SourceTree {
     pub(crate) described: String,
     /// True if Punctual put its files there, so that nobody else changes them.
     pub(crate) is_own: bool,
-    /// The files elsewhere to which its links lead, and which belong to it.
+    /// The files elsewhere to which its links lead: they belong to it, too.
     pub(crate) outside: Vec<PathBuf>,
 }
 

@@ -7,7 +7,7 @@ use super::{Cell, Comparison, verdict_name};
 use crate::csv::{field, quoted};
 
 /// One line of text for each figure of each subject: RFC 4180, times in nanoseconds.
-/// `ratio` is that of the time to the first subject's. Of the judged figure there are `verdict`, the
+/// `ratio` is the time divided by the first subject's. Only the judged figure has `verdict`, the
 /// ratio that it rests on, `run_by_run`, with its bounds `low` and `high`, and `p`. A field is empty
 /// if nothing is known of it.
 pub fn comparison_csv(comparison: &Comparison) -> String {

@@ -168,7 +168,7 @@ pub fn enough(more: u32, unit: &str) -> String {
     format!("{} of each {verb}", counted(more as usize, &one))
 }
 
-/// The same; `unit` is what further runs differ by: `seed`, or in real time just `run`.
+/// The same; `unit` is what further runs differ by, `seed`, or in real time just `run`.
 fn told_in(judged: &Judged, rule: &Rule, unit: &str) -> String {
     let ratio = judged.ratio.map_or(String::new(), |ratio| {
         let range = ratio.bounds.map_or(String::new(), |(low, high)| {

@@ -8,12 +8,12 @@ use super::{Compared, Gap, Gate, Judged, Row, Standing, is_same_machine, is_unch
 use crate::compare::Refusal;
 use crate::matrix::Measurement;
 
-/// The figure that got worse from a good kernel to a bad one: of the measurement that did so most,
+/// The figure that got worse from a good kernel to a bad one: in the measurement that did so most,
 /// the most usual figure that is worse.
 ///
 /// A commit between them is bad if this figure is worse there than on the good kernel, and good if
-/// it is worse on the bad kernel than there. Each is a verdict of the gate, at its level. That a
-/// commit is not worse need not be shown of any other figure, which few runs could do.
+/// it is worse on the bad kernel than there. Each is a verdict of the gate, at its level. Other
+/// figures do not count: few runs could show that none of them is worse.
 #[derive(Debug)]
 pub struct Symptom {
     row: Measurement,
@@ -25,7 +25,7 @@ pub struct Symptom {
 }
 
 impl Symptom {
-    /// Finds it in the gate that holds the bad kernel against the good one; `None` if nothing is
+    /// Finds it in the gate that compares the bad kernel with the good one; `None` if nothing is
     /// worse there.
     pub fn of(bad: &Gate) -> Option<Self> {
         let mut worse = bad.subjects.iter();
@@ -42,7 +42,7 @@ impl Symptom {
         })
     }
 
-    /// Describes a commit's verdict, with the figure's values in the good and in the bad kernel.
+    /// Describes a commit's verdict, with the figure's values on the good and on the bad kernel.
     pub fn sentence(&self, of: Fitness) -> String {
         let told = &self.told;
         match of {
@@ -55,7 +55,7 @@ impl Symptom {
     }
 
     /// What a gate lacks in the step of this figure, or what makes its sides incomparable: then no
-    /// verdict about the figure counts. Half a run is less late than a whole one.
+    /// verdict about the figure counts. Half a run has fewer chances to be late than a whole one.
     pub fn gap<'a>(&self, gate: &'a Gate) -> Option<&'a str> {
         let own = (&self.row.probe, &self.row.load);
         let is_own = |gap: &&Gap| gap.step.is_none() || (&gap.probe, &gap.load) == own;

@@ -8,8 +8,8 @@ use crate::csv::{field, quoted};
 
 /// One line for each verdict: RFC 4180, times in nanoseconds.
 /// `verdict` is `pass`, `fail`, `undecided` or `missing`, which was not measured. A field is empty
-/// if nothing is known of it. `figure` is what `measured_ns` is, and `time_ns` the measured time in
-/// all.
+/// if nothing is known of it. `figure` says what `measured_ns` is; `time_ns` is the whole measured
+/// time.
 pub fn cases_csv(cases: &[Case]) -> String {
     let mut text =
         "subject,probe,load,variant,name,demand,verdict,figure,measured_ns,runs,samples,\

@@ -42,7 +42,7 @@ pub fn parts(answer: &Answer) -> Vec<String> {
         .collect()
 }
 
-/// Makes each name unique: a repeated one has a number, which is not the end of another name.
+/// Makes each name unique: a repeated one gets a number, with which it equals no other name.
 pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let names: Vec<String> = names.collect();
     let mut seen: BTreeSet<String> = BTreeSet::new();

@@ -95,7 +95,7 @@ fn labels(names: &[&str; 4]) -> String {
     pairs.join(",")
 }
 
-/// Returns the buckets, and, if the sum is known, sum and count: none stands without the other.
+/// Returns the buckets, and, if the sum is known, sum and count: neither stands without the other.
 fn histogram(labels: &str, histogram: &Histogram, sum: Option<f64>) -> String {
     let mut text = String::new();
     for end in ENDS {

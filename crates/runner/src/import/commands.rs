@@ -440,7 +440,7 @@ fn is_shell(one: char) -> bool {
     matches!(one, '|' | '>' | '<' | '&' | ';')
 }
 
-/// Returns what stands behind the name of a file to which the shell sends the output: of
+/// Returns what stands after the name of a file to which the shell sends the output: of
 /// `> log -D 1h`, the option.
 fn behind_name(line: &str) -> &str {
     let name = line.trim_start_matches(['>', '<', '&', '|']).trim_start();
