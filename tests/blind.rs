@@ -310,7 +310,7 @@ fn lines_of<T: DeserializeOwned>(path: Option<&Path>) -> Result<Vec<T>> {
     all.with_context(|| path.display().to_string())
 }
 
-/// Those verdicts, if they belong to this trial.
+/// The verdicts in the file of results, if they belong to this trial.
 fn kept(asked: &Asked, drawn: &[Drawn]) -> Result<Vec<Said>> {
     let said: Vec<Said> = lines_of(asked.results.as_deref())?;
     let is_of_this = said.len() <= drawn.len()

@@ -417,20 +417,26 @@ fn each_file_of_tests_is_run() {
     }
 }
 
-/// The table of the blind trial in JUDGE is that of the verdicts that the repository keeps.
+/// The tables of the blind trials in JUDGE are those of the verdicts that the repository keeps.
 #[test]
-fn the_blind_trial_is_told_as_its_verdicts_are() {
-    let words = ["--planted", "20", "--harmless", "20", "--results"];
-    let mut trial = Command::new(env!("CARGO_BIN_EXE_blind"));
-    let kept = root().join("tests/blind/seed-1.jsonl");
-    let shown = trial.args(words).arg(&kept).arg("--show").output();
-    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+fn the_blind_trials_are_told_as_their_verdicts_are() {
     let told = fs::read_to_string(root().join("docs/JUDGE.md")).unwrap();
-    let begin = shown.find("| instructions |").expect("a table by size");
-    let end = shown.find("\n| figure,").expect("a table of figures");
-    assert!(
-        told.contains(shown[begin..end].trim()),
-        "{}",
-        &shown[begin..end]
-    );
+    let shown = |words: &str, kept: &str| {
+        let mut trial = Command::new(env!("CARGO_BIN_EXE_blind"));
+        trial.args(words.split(' ')).arg("--results");
+        let kept = root().join("tests/blind").join(kept);
+        let shown = trial.arg(kept).arg("--show").output().unwrap();
+        assert!(shown.status.success(), "{words}");
+        String::from_utf8(shown.stdout).unwrap()
+    };
+    for seed in 1..=2 {
+        let words = format!("--planted 20 --harmless 20 --seed {seed}");
+        let shown = shown(&words, &format!("seed-{seed}.jsonl"));
+        let begin = shown.find("| instructions |").expect("a table by size");
+        let end = shown.find("\n| figure,").expect("a table of figures");
+        let table = shown[begin..end].trim();
+        assert!(told.contains(table), "{table}");
+    }
+    let table = shown("--commits 16 --planted 20 --seed 2", "commits-2.jsonl");
+    assert!(told.contains(table.trim()), "{table}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same for commits: `git bisect run punctual gate` looks for the one with a planted fault.
+//! The trial with commits: `git bisect run punctual gate` looks for the one with a planted fault.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Asked, Drawn, Edit, SIZES, SUITE, apply, build, lines_of};
 
-/// A series of commits, and what became of it.
+/// A series of commits, and what the bisection found in it.
 #[derive(Deserialize, Serialize)]
 struct Found {
     planted: String,
@@ -71,7 +71,7 @@ pub fn run(edits: &[Edit], asked: &Asked, of: usize) -> Result<()> {
     Ok(())
 }
 
-/// The commits: one planted edit at a place that is drawn, among harmless ones.
+/// The commits: one planted edit at a random place among harmless ones.
 fn series(edits: &[Edit], planted: &Edit, of: usize, random: &mut Rng) -> Vec<Drawn> {
     let mut harmless: Vec<&Edit> = edits.iter().filter(|one| !one.is_planted()).collect();
     random.shuffle(&mut harmless);
@@ -159,7 +159,7 @@ fn tried(series: &[Drawn]) -> Result<Found> {
     })
 }
 
-/// Builds the work tree as it is, measures it, and calls its runs by that name.
+/// Builds the work tree as it is, measures it, and makes its runs the baseline of this name.
 fn measured(scratch: &Scratch, suite: &str, name: &str) -> Result<()> {
     let id = format!("blind-{name}");
     build(scratch, &id)?;
