@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use punctual_tests::explained::{check_sum, explain, number};
@@ -251,10 +251,16 @@ fn the_steps_of_a_job_say_what_is_wrong() {
         2,
         &["no file /no/limits"],
     );
+    assert_ends(
+        &steps(&["./x", "--baseline", "/no/file", "--last", "/no/other"]),
+        2,
+        &["expected a file of punctual export, found no file /no/file"],
+    );
     // The last result is no baseline where it lies: this one would take its place.
     let scratch = Scratch::new();
-    let out = scratch.path("out").display().to_string();
-    let own = format!("{out}/new.punctual");
+    let own = scratch.file("new.punctual", "runs");
+    let out = Path::new(&own).parent().expect("a directory");
+    let out = out.display().to_string();
     assert_ends(
         &steps(&["./x", "--out", &out, "--baseline", &own]),
         2,
@@ -265,11 +271,14 @@ fn the_steps_of_a_job_say_what_is_wrong() {
         let form = fs::read_to_string(markdown::root().join(form)).expect("a form");
         assert_has(
             &form,
-            &["tools/gate-program\"", "--baseline", "--limits", "--seeds"],
+            &[
+                "tools/gate-program\"",
+                "--last",
+                "--baseline",
+                "--limits",
+                "--seeds",
+            ],
         );
-        // A file of the user's takes the place of the cache's baseline.
-        assert_has(&form, &["BASELINE:-gate-program-baseline/new.punctual}\""]);
-        assert_has(&form, &["expected a file of punctual export"]);
     }
 }
 

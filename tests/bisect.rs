@@ -195,8 +195,9 @@ fn refused(line: &Line, limits: &str) {
     assert_ends(&unlimited, 2, &["--limits"]);
 }
 
-/// A repository in which each commit has other boot arguments for one kernel.
+/// Makes a repository in which each commit has other boot arguments for one kernel.
 fn commits(directory: &Path, boots: &[&str]) {
+    fs::create_dir(directory).expect("a directory");
     let git = |words: &[&str]| {
         let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
         let mut git = Command::new("git");
@@ -243,7 +244,6 @@ fn git_bisect_finds_the_commit_and_skips_what_does_not_boot() {
     let limits = limit(&scratch, "limits.toml", &bound);
 
     let tree = scratch.path("tree");
-    fs::create_dir(&tree).expect("a directory");
     // The third does not boot; the fourth is the first that is slower.
     commits(&tree, &["", "", "rdinit=/none", SLOWER, SLOWER]);
     let script = format!(
@@ -251,11 +251,9 @@ fn git_bisect_finds_the_commit_and_skips_what_does_not_boot() {
          --quiet --git-bisect --no-explain >&2\n",
         KERNELS[1]
     );
-    let script = scratch.file("bisect.sh", script);
     let said = bisected(&scratch, &tree, &script);
     // Git cannot tell the commit that was skipped from the one behind it.
     assert_has(&said, &["only 'skip'ped commits left"]);
-    assert_verdicts(&tree);
 
     // A mistake ends the bisection: it is neither good nor bad.
     for (limits, status) in [(limits.as_str(), 0), ("none.toml", 128)] {
@@ -285,14 +283,12 @@ fn git_bisect_finds_the_commit_by_the_figure_that_got_worse() {
         baseline(&scratch, name, &[&[suite.as_str()], &words[..]].concat());
     }
     let tree = scratch.path("tree");
-    fs::create_dir(&tree).expect("a directory");
     commits(&tree, &["", "", "rdinit=/none", SLOWER, SLOWER]);
     let script = format!(
         "exec punctual gate {suite} --baseline good --bad bad --kernel {} --boot \"$(cat boot)\" \
          --quiet --git-bisect >&2\n",
         KERNELS[1]
     );
-    let script = scratch.file("bisect.sh", script);
     let said = bisected(&scratch, &tree, &script);
     assert_has(
         &said,
@@ -305,7 +301,6 @@ fn git_bisect_finds_the_commit_by_the_figure_that_got_worse() {
             "only 'skip'ped commits left",
         ],
     );
-    assert_verdicts(&tree);
 
     // Nothing to look for, and no bad kernel: the bisection ends, before anything is measured.
     let words = ["gate", &suite, "--baseline", "good", "--kernel", KERNELS[1]];
@@ -327,7 +322,6 @@ fn git_bisect_finds_the_commit_that_made_a_program_slower() {
     }
     let scratch = Scratch::new();
     let tree = scratch.path("tree");
-    fs::create_dir(&tree).expect("a directory");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("app/control.c");
     let source = source.display();
     let (program, gcc) = (scratch.path("control"), "gcc -O1 -static -DPLANTED=");
@@ -345,7 +339,6 @@ fn git_bisect_finds_the_commit_that_made_a_program_slower() {
         "{gcc}$(cat boot) -o {program} {source} || exit 125\n\
          exec punctual gate --baseline good --bad bad --quiet --git-bisect >&2\n"
     );
-    let script = scratch.file("bisect.sh", script);
     let said = bisected(&scratch, &tree, &script);
     let figure = "the typical sample of app, idle, control execution, ";
     assert_has(
@@ -356,7 +349,6 @@ fn git_bisect_finds_the_commit_that_made_a_program_slower() {
             &format!("bad: {figure}"),
         ],
     );
-    assert_verdicts(&tree);
 }
 
 /// Measures, and calls the runs by that name.
@@ -367,20 +359,17 @@ fn baseline(scratch: &Scratch, name: &str, words: &[&str]) {
     assert_ends(&scratch.run(&set.collect::<Vec<_>>()), 0, &[]);
 }
 
-/// The output of `git bisect run` with a script.
+/// The output of `git bisect run` with a script, by which the second commit is good, the third is
+/// skipped, and the fourth is bad.
 fn bisected(scratch: &Scratch, tree: &Path, script: &str) -> String {
+    let script = scratch.file("bisect.sh", script);
     let mut run = Command::new("git");
     scratch.prepare(&mut run);
     let programs = punctual_tests::programs();
     let path = std::env::var("PATH").expect("a path");
     run.env("PATH", format!("{}:{path}", programs.display()));
-    run.current_dir(tree).args(["bisect", "run", "sh", script]);
+    run.current_dir(tree).args(["bisect", "run", "sh", &script]);
     let ended = Ended::of(&mut run);
-    format!("{}{}", ended.stdout, ended.stderr)
-}
-
-/// Asserts that the second commit was good, the third was skipped, and the fourth was bad.
-fn assert_verdicts(tree: &Path) {
     let mut log = Command::new("git");
     let log = Ended::of(log.current_dir(tree).args(["bisect", "log"]));
     for expected in [
@@ -393,4 +382,5 @@ fn assert_verdicts(tree: &Path) {
     ] {
         assert_has(&log.stdout, &[expected]);
     }
+    format!("{}{}", ended.stdout, ended.stderr)
 }

@@ -440,7 +440,7 @@ fn way_in(said: &str) -> &'static str {
     if said.contains("Host key verification failed") {
         " (log in once by hand, so that `ssh` knows the board's host key)"
     } else if said.contains("Permission denied") {
-        " (use an agent, or a key without a passphrase: nobody is asked for a password)"
+        " (use an agent, or a key without a passphrase: Punctual asks for no password)"
     } else {
         ""
     }

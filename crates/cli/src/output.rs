@@ -153,7 +153,7 @@ fn drawn_by(count: usize, directory: &Path) -> String {
     let cd = format!("cd {}", quoted(&directory.to_string_lossy()));
     let directory = directory.display();
     if count == 0 {
-        return format!("No file is in {directory}: no recording has samples to draw");
+        return format!("{directory} has no files: no recording has samples to draw");
     }
     format!("{files} {are} in {directory}: `{cd} && gnuplot *.gp` draws them")
 }

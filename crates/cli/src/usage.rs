@@ -168,11 +168,11 @@ fn other_command(error: &Error, words: &[String]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand if is_of("cache") => {
             let is_list = text(ContextKind::InvalidSubcommand)? == "list";
-            is_list.then(|| "the list needs no word: punctual cache".to_owned())
+            is_list.then(|| "punctual cache prints the list".to_owned())
         }
         ErrorKind::UnknownArgument if is_of("runs") => {
             let run = text(ContextKind::InvalidArg).filter(|word| is_run(word))?;
-            Some(format!("{run} is shown by punctual show {run}"))
+            Some(format!("punctual show {run} shows it"))
         }
         _ => None,
     }
@@ -356,11 +356,8 @@ mod tests {
     #[test]
     fn a_word_that_another_command_takes_is_told_with_that_command() {
         for (line, tip) in [
-            (
-                "punctual cache list",
-                "the list needs no word: punctual cache",
-            ),
-            ("punctual runs r3", "r3 is shown by punctual show r3"),
+            ("punctual cache list", "punctual cache prints the list"),
+            ("punctual runs r3", "punctual show r3 shows it"),
         ] {
             let said = said(line);
             assert!(said.contains(&format!("\n  tip: {tip}\n")), "{said}");

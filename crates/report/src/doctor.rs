@@ -11,7 +11,7 @@ use punctual_model::{CpuId, Nanos, Reason};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::text::{Lines, clean, list};
+use crate::text::{Lines, clean, is_or_are, list};
 
 pub use page::doctor_page;
 pub use trials::{Tried, Why, trials_text, tried};
@@ -377,7 +377,7 @@ fn in_all(diagnosis: &Diagnosis, purpose: Option<Purpose>) -> String {
         Health::Unfit => format!("Unfit for {aim}: {found}."),
         Health::Undecided => {
             let all: Vec<String> = unknown.iter().map(ToString::to_string).collect();
-            let are = if all.len() == 1 { "is" } else { "are" };
+            let are = is_or_are(all.len());
             format!("Undecided: {found}, and {} {are} unknown.", list(&all))
         }
         Health::Fit => format!("Nothing of weight stands in the way: {found}."),

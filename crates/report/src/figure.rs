@@ -227,14 +227,24 @@ fn has_places_from(series: &Series<'_>, least: Nanos) -> bool {
     counted_in(series, anywhere).saturating_mul(100) <= series.count()
 }
 
+/// The edge of a bin at which a figure draws its samples.
+#[derive(Clone, Copy)]
+enum Edge {
+    Lower,
+    Upper,
+}
+
 /// Returns the caption's sentence about samples whose bins are wider than a histogram's own, and
 /// which have a place there.
-fn at_edges(series: &[Series<'_>], edge: &str) -> Option<String> {
-    let place = |bin: &Bin| if edge == "lower" { bin.low } else { bin.high };
+fn at_edges(series: &[Series<'_>], edge: Edge) -> Option<String> {
+    let (name, place): (_, fn(&Bin) -> Nanos) = match edge {
+        Edge::Lower => ("lower", |bin| bin.low),
+        Edge::Upper => ("upper", |bin| bin.high),
+    };
     let is_wide = |bin: &Bin| !is_close(bin.low, bin.high) && axis::drawable(place(bin)).is_some();
     let count: u64 = series.iter().map(|one| counted_in(one, is_wide)).sum();
     let told = thousands(count);
-    (count > 0).then(|| format!("Samples in wide bins are drawn at the {edge} edge: {told}."))
+    (count > 0).then(|| format!("Samples in wide bins are drawn at the {name} edge: {told}."))
 }
 
 /// Returns the caption's sentence about subjects that are not drawn because their samples are not

@@ -290,8 +290,8 @@ pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<P
         }
         if let (IDLE, Some(_)) = placed(&step.load) {
             return Err(wrong(format!(
-                "expected a load before \" on \", found {IDLE}, which runs nowhere: load = \
-                 \"{IDLE}\""
+                "expected a load before \" on \", found {IDLE}, which runs nowhere: write \
+                 load = \"{IDLE}\""
             )));
         }
         if step.load != IDLE && !loads.contains_key(&step.load) {
@@ -473,7 +473,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.ends_with("found idle, which runs nowhere: load = \"idle\""),
+            error.ends_with("found idle, which runs nowhere: write load = \"idle\""),
             "{error}"
         );
         suite.steps[0].probe = "timr".into();

@@ -252,8 +252,8 @@ pub enum StoreError {
     },
     /// A run with which others are compared cannot be removed.
     #[error(
-        "run {id} belongs to baseline \"{baseline}\": `punctual baseline remove NAME` forgets a \
-         baseline, and keeps its runs"
+        "run {id} belongs to baseline \"{baseline}\": `punctual baseline remove \"{baseline}\"` \
+         forgets it, and keeps its runs"
     )]
     Needed {
         /// The run.

@@ -30,17 +30,17 @@ pub struct CommitArgs {
 }
 
 impl CommitArgs {
-    /// Returns true if a kernel is to be built.
+    /// The source to build, if there is one.
     ///
     /// # Errors
     /// If options of a build are given without a source.
-    pub fn is_built(&self) -> Result<bool, UsageError> {
+    pub fn source(&self) -> Result<Option<String>, UsageError> {
         if self.build.is_none() && self.args.is_some() {
             let wrong = "--config, --set and --full are for a kernel that is built: name its \
                          source (--build DIR)";
             return Err(UsageError(wrong.into()));
         }
-        Ok(self.build.is_some())
+        Ok(self.build.clone())
     }
 
     /// Returns true if the exit status is for `git bisect run`.
@@ -48,12 +48,8 @@ impl CommitArgs {
         self.git_bisect
     }
 
-    /// Builds the kernel, if there is a source, and makes it the one to measure; returns true if
-    /// everything is ready, false if Ctrl-C came.
-    pub fn build(&self, measure: &mut MeasureArgs) -> Result<bool> {
-        let Some(source) = self.build.clone() else {
-            return Ok(true);
-        };
+    /// Builds the kernel, and makes it the one to measure; returns false if Ctrl-C came.
+    pub fn build(&self, source: String, measure: &mut MeasureArgs) -> Result<bool> {
         let Some(built) = made(&self.args.clone().order(source))? else {
             return Ok(false);
         };

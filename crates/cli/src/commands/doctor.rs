@@ -32,7 +32,7 @@ Exit status:
   5    nothing fatal or high is wrong, and something fatal or high is unknown
   1    an error
   2    a wrong request
-  3    Ctrl-C has ended --measure";
+  3    Ctrl-C ended --measure";
 
 /// The number of first remedies that are shown.
 const STEPS: usize = 3;

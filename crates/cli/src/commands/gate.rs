@@ -76,8 +76,8 @@ pub struct Gate {
     /// `punctual export` (may be repeated). Without a suite, its measurement is repeated
     #[arg(long, required = true, value_name = "NAME|RUN|FILE")]
     baseline: Vec<String>,
-    /// With --git-bisect: the runs of a kernel that is worse than the baseline. Commits are judged
-    /// by a figure of the measurement that got worse most (may be repeated)
+    /// With --git-bisect: the runs of a kernel that is worse than the baseline. The gate judges each
+    /// commit by a figure of the measurement that got worse most (may be repeated)
     #[arg(long, value_name = "NAME|RUN|FILE", requires = "git_bisect")]
     bad: Vec<String>,
     /// While something is undecided, measure further seeds of both sides, for so long at most
@@ -126,12 +126,12 @@ impl Gate {
 
     /// Builds the kernel to judge, if there is a source; returns true if everything is ready.
     fn build(&mut self) -> Result<bool> {
-        if !self.commit.is_built()? {
+        let Some(source) = self.commit.source()? else {
             return Ok(true);
-        }
+        };
         // What is wrong with the baseline is told before minutes of compiling.
         baseline::named(&self.measure.store, &self.baseline)?;
-        self.commit.build(&mut self.measure)
+        self.commit.build(source, &mut self.measure)
     }
 
     fn tell(&mut self) -> Result<(ExitStatus, Option<Ksft>)> {
@@ -158,7 +158,7 @@ impl Gate {
     fn symptom(&self) -> Result<Option<(Symptom, Vec<Run>)>> {
         if self.bad.is_empty() {
             let wrong = "--git-bisect: expected --bad, the runs of a kernel that is worse than the \
-                         baseline: commits are judged by the figure that got worse";
+                         baseline: the gate judges commits by what got worse";
             return Err(UsageError(wrong.into()).into());
         }
         let named = |names| baseline::named(&self.measure.store, names);
@@ -168,26 +168,21 @@ impl Gate {
         of_one_subject(&format!("--baseline {asked}"), &subjects(&good))?;
         of_one_subject(&of_bad, &subjects(&bad))?;
         on_one_guest(&of_bad, &good, &bad)?;
-        let (store, at_once) = (self.measure.store.open()?, side_by_side(None)?);
-        let both = good.iter_mut().chain(&mut bad).collect();
         // A figure of arrivals cannot be told of commits that are not watched.
-        let is_watched = self.watch.is_given();
-        if is_watched
-            && !self
-                .watch
-                .attach(&store, both, at_once, self.measure.quiet)?
-        {
-            return Ok(None);
+        if self.watch.is_given() {
+            let (store, at_once) = (self.measure.store.open()?, side_by_side(None)?);
+            let (both, is_quiet) = (good.iter_mut().chain(&mut bad), self.measure.quiet);
+            let watched = self.watch.attach(&store, both.collect(), at_once, is_quiet);
+            if !watched? {
+                return Ok(None);
+            }
         }
-        let suite = good[0].suite.clone();
         let sides = sides(&subjects(&bad), &good, &bad, &asked)?;
-        let both: Vec<Compared<'_>> = sides.iter().map(compared).collect();
-        let gate = Verdict::of(&suite, "", &both, 1.0, self.tolerate / 100.0);
-        let gate = gate.map_err(|refusal| UsageError(refusal.to_string()))?;
+        let gate = self.verdict(&good[0].suite, &sides, 1.0)?;
         let Some(symptom) = Symptom::of(&gate) else {
             let to_do = match gate.standing() {
                 Standing::Unchanged => "name the runs of a kernel that is worse",
-                _ => "measure more seeds of both, or with --arrivals",
+                _ => "measure more seeds of both, or add --arrivals",
             };
             let found = gate.standing().name();
             return Err(UsageError(format!(
@@ -198,8 +193,8 @@ impl Gate {
         };
         if let Some(gap) = symptom.gap(&gate) {
             let wrong = format!(
-                "{of_bad}: expected the step that got worse to be whole in all runs of both sides, \
-                 on one machine; found {gap}: measure it anew"
+                "{of_bad}: expected runs of one machine with the whole step that got worse, found \
+                 {gap}: measure them again"
             );
             return Err(UsageError(wrong).into());
         }
@@ -219,7 +214,7 @@ impl Gate {
             return Ok(None);
         };
         let all = [&runs.there, &runs.here, &bad].map(|runs| runs.iter().collect::<Vec<&Run>>());
-        let fitness = symptom.judge(&gate, [&all[0], &all[1], &all[2]]);
+        let fitness = symptom.judge(&gate, all.each_ref().map(Vec::as_slice));
         let fitness = fitness.map_err(|refusal| UsageError(refusal.to_string()))?;
         self.show(&gate, runs)?;
         say!("{}", symptom.sentence(fitness));
@@ -472,15 +467,19 @@ impl Gate {
     /// Looks at all runs so far, at this share of the level.
     fn look(&self, suite: &Suite, subjects: &[String], runs: &Runs, share: f64) -> Result<Verdict> {
         let sides = self.sides(subjects, runs)?;
-        let compared: Vec<Compared<'_>> = sides.iter().map(compared).collect();
-        let baseline = self.baseline.join(" ");
-        let tolerance = self.tolerate / 100.0;
-        let gate = Verdict::of(&suite.name, &baseline, &compared, share, tolerance);
         Ok(Verdict {
             again: Some(again()),
             decide: self.decide(),
-            ..gate.map_err(|refusal| UsageError(refusal.to_string()))?
+            ..self.verdict(&suite.name, &sides, share)?
         })
+    }
+
+    /// Compares the sides, at this share of the level.
+    fn verdict(&self, suite: &str, sides: &[Side<'_>], share: f64) -> Result<Verdict, UsageError> {
+        let all: Vec<Compared<'_>> = sides.iter().map(compared).collect();
+        let (baseline, tolerance) = (self.baseline.join(" "), self.tolerate / 100.0);
+        let gate = Verdict::of(suite, &baseline, &all, share, tolerance);
+        gate.map_err(|refusal| UsageError(refusal.to_string()))
     }
 
     /// The command that continues where this one ends.

@@ -103,12 +103,10 @@ impl Judge {
     pub fn run(mut self) -> Result<ExitStatus> {
         if self.commit.is_for_git() {
             return CommitArgs::ended(|| {
-                let is_ready = self.build()?;
-                Ok(if is_ready {
-                    Some(self.judge()?.0)
-                } else {
-                    None
-                })
+                if !self.build()? {
+                    return Ok(None);
+                }
+                Ok(Some(self.judge()?.0))
             });
         }
         let told = self.tell();
@@ -130,9 +128,9 @@ impl Judge {
 
     /// Builds the kernel to be judged, if that is asked for; returns true if everything is ready.
     fn build(&mut self) -> Result<bool> {
-        if !self.commit.is_built()? {
+        let Some(source) = self.commit.source()? else {
             return Ok(true);
-        }
+        };
         if self.what.iter().any(|word| is_run(word)) {
             let wrong = "--build is for a suite: runs that there are are judged as they are";
             return Err(UsageError(wrong.into()).into());
@@ -141,7 +139,7 @@ impl Judge {
         if let [suite] = self.what.as_slice() {
             limits_of(self.limits.as_deref(), suite)?;
         }
-        self.commit.build(&mut self.measure)
+        self.commit.build(source, &mut self.measure)
     }
 
     /// Measures, judges and shows the result.

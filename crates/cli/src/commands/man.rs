@@ -46,7 +46,7 @@ fn refuse_command(command: &Command, word: &Path) -> Result<(), UsageError> {
     }
     Err(UsageError(format!(
         "expected a directory, found the command {name}: `punctual {name} --help` describes it, \
-         and `punctual man ./{name}` makes a directory of this name"
+         and `punctual man ./{name}` writes into a directory of this name"
     )))
 }
 

@@ -277,7 +277,10 @@ impl RunState {
             Event::Booting => self.begins("boots (once: the booted guest is kept)".into()),
             Event::Resuming => self.begins("starts (the booted guest was kept)".into()),
             Event::Unreached(why) => {
-                self.doing = format!("{}: not reached ({why}); it goes on there", self.activity);
+                self.doing = format!(
+                    "{}: not reached ({why}); the measurement goes on there",
+                    self.activity
+                );
             }
             Event::Reached => self.doing.clone_from(&self.activity),
             Event::Record(record) => {
@@ -388,7 +391,7 @@ pub mod tests {
         let lost = doing(&Event::Unreached("no route".into()));
         assert_eq!(
             lost,
-            format!("{step}: not reached (no route); it goes on there")
+            format!("{step}: not reached (no route); the measurement goes on there")
         );
         assert_eq!(doing(&Event::Reached), step);
     }

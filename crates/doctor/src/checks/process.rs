@@ -38,7 +38,7 @@ pub const CHECKS: &[Check] = &[
         id: "cfs-bandwidth",
         severity: Severity::Medium,
         wanted: "this control group has no quota of CPU time",
-        advice: "take CPUQuota=, cpu.max or the container's limit away: it stops threads \
+        advice: "remove CPUQuota=, cpu.max or the container's limit: it stops threads \
                  without a real-time priority, even if they hold a lock that others need",
         source: source::CFS_BANDWIDTH,
         needs_root: false,

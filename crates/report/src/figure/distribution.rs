@@ -6,7 +6,7 @@ use punctual_model::units::Nanos;
 use super::axis::{Axis, Plot, drawable, extent, share_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{
-    Figure, Key, Kind, Series, at_edges, has_tail, is_drawn, not_placed, of_limits, series,
+    Edge, Figure, Key, Kind, Series, at_edges, has_tail, is_drawn, not_placed, of_limits, series,
     with_limits, without,
 };
 use crate::matrix::{Matrix, Measured, Measurement};
@@ -72,7 +72,7 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     }
     let keys = all.iter().zip(&tails).map(|(one, tail)| key(one, tail));
     let keys = keys.collect();
-    caption.extend(at_edges(&all, "upper"));
+    caption.extend(at_edges(&all, Edge::Upper));
     caption.extend(not_placed(&others));
     all.extend(others);
     caption.extend(without(matrix, &all));

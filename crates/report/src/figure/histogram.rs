@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::axis::{Axis, Plot, count_name, drawable, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{
-    Figure, Key, Kind, Series, at_edges, is_drawn, is_placed, not_placed, of_limits, series,
+    Edge, Figure, Key, Kind, Series, at_edges, is_drawn, is_placed, not_placed, of_limits, series,
     with_limits, without,
 };
 use crate::matrix::{Matrix, Measurement};
@@ -67,7 +67,7 @@ pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         let counted = format!("{name}, n = {}", thousands(series.count()));
         keys.push(Key::of(series.column, counted));
     }
-    caption.extend(at_edges(&series, "lower"));
+    caption.extend(at_edges(&series, Edge::Lower));
     caption.extend(not_placed(&others));
     series.extend(others);
     caption.extend(without(matrix, &series));

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use punctual_model::histogram::{Bin, is_close};
 use punctual_model::{Histogram, Run};
 
+use super::names::distinct;
 use super::{Case, Outcome};
 use crate::matrix::Matrix;
 use crate::stats::Stats;
@@ -69,19 +70,15 @@ pub fn openmetrics(cases: &[Case], runs: &[Run]) -> String {
         let limit = escaped(&format!("{} {}", case.parts.join("."), case.demand));
         format!("{labels},limit=\"{limit}")
     };
-    let all: Vec<String> = cases.iter().map(series).collect();
-    for (at, (case, series)) in cases.iter().zip(&all).enumerate() {
-        // Two series of one name would be one to a reader.
-        let number = match all[..at].iter().filter(|one| *one == series).count() {
-            0 => String::new(),
-            before => format!(" ({})", before + 1),
-        };
+    // Two series of one name would be one to a reader.
+    let all = distinct(cases.iter().map(series));
+    for (case, series) in cases.iter().zip(&all) {
         let value = match case.outcome {
             Outcome::Pass => 0,
             Outcome::Undecided | Outcome::Missing => 1,
             Outcome::Fail => 2,
         };
-        _ = writeln!(text, "punctual_verdict{{{series}{number}\"}} {value}");
+        _ = writeln!(text, "punctual_verdict{{{series}\"}} {value}");
     }
     text + "# EOF\n"
 }

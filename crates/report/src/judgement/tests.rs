@@ -367,7 +367,7 @@ fn two_limits_of_one_demand_are_two_series() {
     series.sort_unstable();
     series.dedup();
     assert_eq!(series.len(), all, "{text}");
-    assert_has(&text, &["at most 100 µs\"} ", "at most 100 µs (2)\"} "]);
+    assert_has(&text, &["at most 100 µs\"} ", "at most 100 µs-2\"} "]);
 }
 
 #[test]

@@ -333,7 +333,7 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
         if silent > 0 {
             let probe = &told.probe;
             judged.gap(format!(
-                "{name}: in {silent} of {all} runs {probe} does not tell it"
+                "{name}: {probe} does not tell it in {silent} of {all} runs"
             ));
         }
         let said = said.iter();
