@@ -289,20 +289,28 @@ fn above(text: &str) -> Vec<Found> {
         let mut whole = line.trim_end().to_owned();
         let mut end = number + 1;
         let mut is_command = has_command(line);
-        while let Some((next, more)) =
-            lines.next_if(|(_, next)| whole.ends_with('\\') || (is_command && is_rest(next)))
-        {
+        while let Some((next, more)) = lines.next_if(|(_, next)| {
+            whole.ends_with('\\') || (is_command && is_rest(uncommented(next, line)))
+        }) {
             if whole.ends_with('\\') {
                 whole.pop();
             }
             whole.push(' ');
-            whole.push_str(more.trim_end());
+            whole.push_str(uncommented(more, line).trim_end());
             is_command |= has_command(more);
             end = next + 1;
         }
         found.extend(in_line(&whole, &(number..end)));
     }
     found
+}
+
+/// Returns a line without the `#` that it has if the first one has it.
+fn uncommented<'a>(line: &'a str, first: &str) -> &'a str {
+    match line.trim_start().strip_prefix('#') {
+        Some(rest) if first.starts_with('#') => rest,
+        _ => line,
+    }
 }
 
 /// Returns true if a line mentions a command line.
@@ -356,6 +364,8 @@ fn in_line(line: &str, lines: &Range<usize>) -> Vec<Found> {
             let (before, own) = rest.split_at(at);
             let begun = begun(before);
             let quote = begun.chars().next_back().filter(|one| is_quote(*one));
+            // The name may be quoted by itself.
+            let quote = quote.filter(|one| !own[program.words.len()..].starts_with(*one));
             let (words, end) = words(quoted(own, quote));
             rest = &own[end..];
             // Behind the first one, only what the shell begins itself is a command.
@@ -511,12 +521,13 @@ impl Program {
                 return next
                     .is_none_or(|one| one.is_whitespace() || is_quote(one) || is_shell(one));
             }
-            let begins =
-                before.ends_with(|c: char| c.is_whitespace() || "/#$\"'`(=>;&|".contains(c));
+            // Anything but a part of another program's name.
+            let begins = !before.ends_with(|c: char| c.is_alphanumeric() || "-_.".contains(c));
             let options = behind
+                .trim_start_matches(is_quote)
                 .strip_prefix(char::is_whitespace)
                 .map(str::trim_start);
-            (before.is_empty() || begins) && options.is_some_and(begins_options)
+            begins && options.is_some_and(begins_options)
         });
         found.map(|(at, _)| at)
     }
@@ -529,18 +540,9 @@ impl Program {
         kept: &str,
         lines: Range<usize>,
     ) -> Found {
-        let mut plain = self.plain(words);
+        let plain = self.plain(words);
         let mut unread = self.unread_at(&plain);
-        // Behind a comment's command line there may be a remark: `# cyclictest -D 24h (idle)`.
-        if let Some(at) = unread.filter(|_| place.is_comment) {
-            let all: Vec<&str> = plain.split_whitespace().collect();
-            let (command, remark) = all.split_at(at);
-            let is_length = |own: &&str| self.lengths.iter().any(|one| own.starts_with(one));
-            if command.iter().any(is_length) && !remark.iter().any(|own| is_option(own)) {
-                (plain, unread) = (command.join(" "), None);
-            }
-        }
-        let all: Vec<&str> = plain.split_whitespace().collect();
+        let mut all: Vec<&str> = plain.split_whitespace().collect();
         let options = &words[self.words.split(' ').count().min(words.len())..];
         let is_nothing = matches!(options, [only] if NOTHING.contains(&only.as_str()));
         let (mut is_sentence, mut is_certain) = (false, true);
@@ -556,13 +558,18 @@ impl Program {
             let is_bare = place.is_start && place.quote.is_none();
             is_certain = place.is_prompted || (is_bare && !is_talk);
         }
+        // A sentence that says for how long is read as far as it is a command: `-D 24h on a board`.
+        if let Some(at) = unread.filter(|at| is_sentence && self.has_length(&all[..*at])) {
+            all.truncate(at);
+            (unread, is_sentence) = (None, false);
+        }
         // Nobody but the shell knew the value of a variable.
         let variable = all.iter().copied().find(|word| word.contains('$'));
         Found {
             program: self,
             lines,
             unread: variable.or(unread.map(|at| all[at])).map(shortened),
-            text: format!("{kept}{plain}"),
+            text: format!("{kept}{}", all.join(" ")),
             measures_nothing: is_sentence || is_nothing,
             is_certain,
         }
@@ -682,6 +689,23 @@ impl Program {
             read = read.saturating_sub(1);
         }
         (read < words.len()).then_some(read)
+    }
+
+    /// Returns true if these words say how long the measurement is to run, by a number.
+    fn has_length(&self, words: &[&str]) -> bool {
+        let is_number = |own: &str| own.starts_with(|one: char| one.is_ascii_digit() || one == '+');
+        let mut pairs = words
+            .iter()
+            .zip(words.iter().skip(1).map(Some).chain([None]));
+        pairs.any(|(word, next)| {
+            self.lengths
+                .iter()
+                .any(|name| match word.strip_prefix(name) {
+                    Some("") => next.is_some_and(|next| is_number(next)),
+                    Some(value) => is_number(value.trim_start_matches('=')),
+                    None => false,
+                })
+        })
     }
 
     /// Returns true if each value that says how long the measurement is to run begins with a digit,

@@ -182,8 +182,8 @@ fn first(text: &str) -> Option<(String, Option<String>, bool)> {
 #[test]
 fn a_sentence_that_mentions_a_command_is_none() {
     for sentence in [
-        "I ran cyclictest -t 4 -l 5 and saw:",
-        "I ran ./cyclictest -t 4 -l 5 and saw:",
+        "I ran cyclictest -t 4 -i 5 and saw:",
+        "I ran ./cyclictest -t 4 -i 5 and saw:",
         "# cyclictest -p 80 on my board",
         "rtla timerlat hist of my board",
         "# rtla timerlat hist -b 1 and saw",
@@ -290,6 +290,15 @@ fn a_remark_behind_a_comments_command_does_not_hide_its_length() {
         "# cyclictest -q -Sp99 -D 24h (a remark)",
         "# cyclictest -q -Sp99 -D 24h - idle",
         "cyclictest -q -Sp99 > log -D 24h",
+        "I ran cyclictest -q -Sp99 -D 24h and saw:",
+        "Results (cyclictest -q -Sp99 -D 24h) in the lab",
+        "We used cyclictest -q -Sp99 -l 5000000 under stress-ng",
+        "# cyclictest -q -Sp99 \\\n#   -D 24h",
+        "# cyclictest -q -Sp99\n# -D 24h",
+        "\"cyclictest\" -q -Sp99 -D 24h",
+        "\\cyclictest -q -Sp99 -D 24h",
+        "**cyclictest -q -Sp99 -D 24h**",
+        "cmd:cyclictest -q -Sp99 -D 24h",
     ] {
         let cut = cut(line).unwrap();
         assert!(!cut.contains(UNREAD), "{line}: {cut}");
@@ -427,8 +436,11 @@ fn the_last_command_alone_is_left_and_lines_keep_their_numbers() {
                 as cyclictest -l 5 does\nT: 0\n";
     let expected = "\n\n\ncyclictest -D 3600\n\nT: 0\n";
     assert_eq!(plain(text, &above(text)), expected);
-    let sentence = "I ran cyclictest -l 5 here\nT: 0\n";
+    let sentence = "I ran cyclictest -i 5 here\nT: 0\n";
     assert_eq!(plain(sentence, &above(sentence)), sentence);
+    // One that says for how long counts, if there is no command.
+    let sentence = "I ran cyclictest -l 5 here\nT: 0\n";
+    assert_eq!(plain(sentence, &above(sentence)), "cyclictest -l 5\nT: 0\n");
 }
 
 #[test]
