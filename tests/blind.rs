@@ -505,6 +505,8 @@ fn blamed(gate: &Value) -> Vec<String> {
         for subject in array(&gate["subjects"]) {
             let longer = array(&subject["why"]["longer"]);
             all.extend(longer.iter().map(|one| text(&one["function"])));
+            let gone = array(&subject["why"]["gone"]);
+            all.extend(gone.iter().map(|one| text(&one["caller"])));
             all.extend(functions(&subject["why"].to_string()));
         }
     }

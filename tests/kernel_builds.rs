@@ -448,12 +448,8 @@ fn the_tag_is_found_where_it_was_planted_and_told_once() {
     tag("v6.12.2", &COMMITS[..1]);
     let first = night.ended(&[]);
     assert_ends(&first, 0, &["Since last time: no change."]);
-    assert_eq!(
-        first.stderr.matches(": compiling /").count(),
-        2,
-        "{}",
-        first.stderr
-    );
+    // The first may be in the cache under another name.
+    assert_has(&first.stderr, &["nightly@6.12.2: compiling /"]);
     assert_eq!(night.mail(), None);
 
     // A tag that does not compile is no pass, and another is measured all the same.

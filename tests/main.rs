@@ -42,6 +42,7 @@ mod many_cpus;
 mod noise;
 mod placement;
 mod postgres;
+mod profile;
 mod qemu_versions;
 mod repeat;
 mod scope;

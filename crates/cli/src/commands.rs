@@ -34,6 +34,7 @@ mod measure;
 mod metal;
 mod output_args;
 mod places;
+mod profile;
 mod published;
 mod remove;
 mod replay_args;
@@ -154,6 +155,7 @@ enum Command {
     Ablate(ablate::Ablate),
     Campaign(campaign::Campaign),
     Search(search::Search),
+    Profile(profile::Profile),
     Survey(survey::Survey),
     Arrivals(arrivals::Arrivals),
     Audit(audit::Audit),
@@ -211,7 +213,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Judge more", &["extremes", "verify", "metal"]),
     (
         "Explain more",
-        &["arrivals", "survey", "audit", "bound", "search"],
+        &["profile", "arrivals", "survey", "audit", "bound", "search"],
     ),
     ("Share", &["export", "import", "serve"]),
     (
@@ -293,6 +295,7 @@ impl Cli {
             Command::Ablate(command) => command.run(),
             Command::Campaign(command) => command.run(),
             Command::Search(command) => command.run(),
+            Command::Profile(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Arrivals(command) => command.run(),
             Command::Audit(command) => command.run(),

@@ -11,10 +11,10 @@ use punctual_model::{Nanos, Reason, Recording, Run};
 
 use crate::arrivals::as_far_as_foretold;
 use crate::asked::{Asked, middle_run};
-use crate::gate::Why;
 use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::series::{Figure, figures};
 use crate::stats::Stats;
+use crate::why::Why;
 
 pub use json::ablation_json;
 pub use page::ablation_page;

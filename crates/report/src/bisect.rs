@@ -10,9 +10,9 @@ use punctual_model::{Limit, Run};
 
 use crate::arrivals::{Latest, latest};
 use crate::asked::Asked;
-use crate::gate::Why;
 use crate::judgement::title;
 use crate::series::versions;
+use crate::why::Why;
 
 pub use json::bisect_json;
 pub use page::bisect_page;

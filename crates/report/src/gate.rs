@@ -22,18 +22,17 @@ use punctual_model::{Findings, Run};
 use self::mends::{Mend, without};
 use crate::compare::{Refusal, of_two};
 use crate::matrix::{Column, Measurement, rows_of};
-use crate::scope::Story;
+use crate::why::Why;
 
 pub use figures::{Judged, Of, Within};
 pub use gaps::{Gap, gaps};
 pub use json::gate_json;
-pub(crate) use page::why_page;
 pub use page::{gate_page, gated_page, page_runs};
 pub use side::Side;
 pub(crate) use side::machine;
 pub use symptom::Symptom;
 pub use text::{Detail, gate_text, sentence_of, title};
-pub(crate) use text::{arrow, differs, how_sure, listed, longer_functions, named, why_text};
+pub(crate) use text::{arrow, differs, how_sure, named};
 
 /// The default for the smallest change that matters, as a share of a median.
 pub const TOLERANCE: f64 = 0.01;
@@ -274,17 +273,6 @@ impl Row {
         };
         self.gap.is_none() && self.figures.iter().any(is_open)
     }
-}
-
-/// The samples that stand for a row, here and there.
-#[derive(Debug)]
-pub struct Why {
-    /// The number of its row.
-    pub row: usize,
-    /// The run, and the story of its sample.
-    pub here: (Run, Story),
-    /// The same of the baseline.
-    pub there: (Run, Story),
 }
 
 /// The terms of a verdict.

@@ -26,6 +26,7 @@ mod matrix;
 pub mod metal;
 mod names;
 mod page;
+pub mod profile;
 pub mod published;
 pub mod repeat;
 mod rows;
@@ -40,6 +41,7 @@ pub mod text;
 pub mod tracers;
 pub mod verification;
 mod views;
+pub mod why;
 pub mod witnesses;
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
 
 use crate::asked::Asked;
-use crate::gate::Why;
 use crate::matrix::{Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
+use crate::why::Why;
 
 pub use csv::series_csv;
 pub use json::series_json;

@@ -24,7 +24,7 @@ pub enum ScopeError {
     /// The run's plan or provenance is not what this program writes.
     #[error("{0} cannot be repeated: {1}")]
     Unreadable(String, String),
-    /// The arrivals of the run cannot be reported.
+    /// The probe's samples cannot be explained, or the arrivals of the run cannot be reported.
     #[error("{0}: {1}")]
     NotTold(String, String),
     /// The thing to be explained is not part of the run.

@@ -26,6 +26,7 @@ pub mod pasted;
 mod pipe;
 mod preemptibility;
 mod probes;
+pub mod profile;
 pub mod repeat;
 pub mod survey;
 pub mod symbols;

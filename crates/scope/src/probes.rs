@@ -35,7 +35,9 @@ pub fn watched(recording: &Recording) -> Result<&'static Watched, String> {
     let info = probes::info(probe)
         .ok_or_else(|| format!("not explained: {title}: unknown probe \"{probe}\""))?;
     let watched = info.scope.as_ref();
-    let watched = watched.map_err(|why| format!("not explained: {title} {why}"))?;
+    let watched = watched.map_err(|why| {
+        format!("not explained: {title} {why}; `punctual profile` shows where its step's time goes")
+    })?;
     let variant = recording.key.variant.as_str();
     let mut stages = watched.stages.iter().copied().flatten();
     let is_known = watched.stages.is_empty() || stages.any(|stage| *stage == variant);
@@ -51,7 +53,7 @@ pub fn watched(recording: &Recording) -> Result<&'static Watched, String> {
 /// Checks that the samples of a recording can be explained: their kind and place are known.
 pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
     let found = watched(&run.recordings[recording]).map(|_| ());
-    found.map_err(|why| ScopeError::Unreadable(run.id.clone(), why))
+    found.map_err(|why| ScopeError::NotTold(run.id.clone(), why))
 }
 
 /// Chooses a sample of a recording that [`is_explained`], with all that is needed to find it again.

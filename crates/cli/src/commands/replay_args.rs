@@ -14,12 +14,13 @@ use punctual_judge::{Fitness, Judgement};
 use punctual_kernels::paths;
 use punctual_model::{Plan, RecordingKey, Run};
 use punctual_report::asked::Asked;
-use punctual_report::gate::Why;
 use punctual_report::judgement::Stories;
 use punctual_report::scope::Story;
+use punctual_report::why::Why;
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
 use punctual_scope::explain::{Chosen, Explained, Wanted, explain};
+use punctual_scope::profile::{Profile, profile};
 use punctual_scope::repeat::{OnEvent, Repeater};
 
 use super::{catalog, virtual_bench};
@@ -42,6 +43,11 @@ fn chosen(run: &Run, key: &RecordingKey, seq: u64) -> Result<Chosen, String> {
     let is_own = |one: &Chosen| run.recordings[one.recording].key.is_same_measurement(key);
     let own = all.into_iter().find(is_own);
     own.ok_or_else(|| "the run did not keep it".to_owned())
+}
+
+/// Returns true if a sample is explained.
+fn is_told(story: &Story) -> bool {
+    story.as_ref().is_ok_and(|one| one.breakdown.is_ok())
 }
 
 /// How a run is repeated.
@@ -83,6 +89,13 @@ impl ReplayArgs {
         let last = chosen.iter().map(|chosen| chosen.window.step).max();
         let body = |on: OnEvent| explain(&place, run, &machine, chosen, cancel, on);
         self.repeat(run, last, body)
+    }
+
+    /// Repeats a run, and profiles each of its steps. `None` if Ctrl-C has ended it.
+    pub fn profile(&self, run: &Run, cancel: &AtomicBool) -> Result<Option<Vec<Profile>>> {
+        let (place, machine) = self.machine(run)?;
+        let body = |on: OnEvent| profile(&place, run, &machine, cancel, on);
+        self.repeat(run, None, body)
     }
 
     /// The stories of these samples, each given by measurement and number, in their order; the run
@@ -170,11 +183,35 @@ impl ReplayArgs {
             Some(((*run).clone(), told.into_iter().next()?))
         };
         let [here, there] = &asked.runs;
+        let (here, there) = (story(here)?, story(there)?);
+        let profiles = if is_told(&here.1) && is_told(&there.1) {
+            None
+        } else {
+            self.profiles(&asked.key, [&here.0, &there.0], cancel)
+        };
         Some(Why {
             row,
-            here: story(here)?,
-            there: story(there)?,
+            here,
+            there,
+            profiles: profiles.map(Box::new),
         })
+    }
+
+    /// The profiles of a measurement's step in these runs, as far as they can be repeated.
+    fn profiles(
+        &self,
+        key: &RecordingKey,
+        runs: [&Run; 2],
+        cancel: &AtomicBool,
+    ) -> Option<[Profile; 2]> {
+        let of = |run: &Run| {
+            let mut recordings = run.recordings.iter();
+            let own = recordings.find(|one| one.key.is_same_measurement(key))?;
+            let all = self.profile(run, cancel).ok()??;
+            all.into_iter().find(|one| one.step == own.key.step)
+        };
+        let [here, there] = runs;
+        Some([of(here)?, of(there)?])
     }
 
     /// The bench on which a run is repeated, and its machine there.

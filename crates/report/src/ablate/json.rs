@@ -8,6 +8,7 @@ use super::{Ablation, Advice, Outcome, Row, Side, Trial, Untried};
 use crate::compare::Compared;
 use crate::names::Names;
 use crate::scope::json::Told;
+use crate::why::Different;
 
 /// The form's name and version; `docs/schema/ablation-1.json` describes it.
 const SCHEMA: &str = "punctual.ablation/1";
@@ -159,6 +160,8 @@ struct Reason<'a> {
     base_run: &'a str,
     /// The story of its sample.
     base: Told<'a>,
+    #[serde(flatten)]
+    different: Different<'a>,
 }
 
 /// An option that was not tried.
@@ -240,6 +243,7 @@ fn reason(trial: &Trial) -> Option<Reason<'_>> {
         with: own.into(),
         base_run: &base.id,
         base: other.into(),
+        different: why.different(),
     })
 }
 

@@ -8,7 +8,6 @@ use punctual_published::Document;
 
 use super::text::{advice_told, also, asked_told, called, changes, head, nothing};
 use super::{Ablation, Row, Trial};
-use crate::gate::why_page;
 use crate::page::beneath;
 use crate::shell::{self, Chapter, wide};
 
@@ -24,7 +23,7 @@ pub fn ablation_page(ablation: &Ablation, runs: &[Run], documents: &[Document]) 
             html! { @for trial in &ablation.trials { @if let Some((asked, why)) = &trial.why {
                 h3 { (trial.name()) }
                 p.soft { (asked_told(trial, asked)) }
-                (why_page(why))
+                (why.page())
             } } },
         ),
     ];

@@ -8,7 +8,6 @@ use punctual_model::Nanos;
 
 use super::{Ablation, Advice, Row, Trial};
 use crate::compare::verdict_told;
-use crate::gate::why_text;
 use crate::text::{Lines, clean, exact};
 
 /// Each option that changes something, ranked.
@@ -66,7 +65,7 @@ pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
         if let Some((asked, why)) = &trial.why {
             lines.line("");
             lines.put(&clean(&asked_told(trial, asked)));
-            for line in why_text(why, width).trim_end().lines() {
+            for line in why.text(width).trim_end().lines() {
                 lines.line(line);
             }
         }

@@ -10,6 +10,7 @@ use crate::arrivals::{Latest, latest};
 use crate::judgement::{Stories, Verdicts};
 use crate::names::Names;
 use crate::scope::json::Told;
+use crate::why::Different;
 
 /// The form's name and version; `docs/schema/bisect-1.json` describes it.
 const SCHEMA: &str = "punctual.bisect/1";
@@ -118,6 +119,8 @@ struct Reason<'a> {
     fit_run: &'a str,
     /// The story of its sample.
     fit: Told<'a>,
+    #[serde(flatten)]
+    different: Different<'a>,
 }
 
 fn result(bisect: &Bisect) -> &'static str {
@@ -152,6 +155,7 @@ fn reason(bisect: &Bisect) -> Option<Reason<'_>> {
         unfit: own.into(),
         fit_run: &good.id,
         fit: other.into(),
+        different: why.different(),
     })
 }
 

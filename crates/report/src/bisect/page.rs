@@ -6,7 +6,6 @@ use punctual_judge::Known;
 use punctual_published::Document;
 
 use super::{Bisect, Step};
-use crate::gate::why_page;
 use crate::page::{beneath_limits, untested};
 use crate::shell::{self, Chapter, wide};
 
@@ -20,7 +19,7 @@ pub fn bisect_page(bisect: &Bisect, documents: &[Document]) -> String {
     };
     let why = html! { @if let Some((asked, why)) = &bisect.why {
         p.soft { (bisect.asked_told(asked)) }
-        (why_page(why))
+        (why.page())
     } };
     let mut chapters = vec![
         Chapter::new("Verdicts", verdicts(bisect)),

@@ -2,7 +2,6 @@
 //! A bisection for terminals.
 
 use super::Bisect;
-use crate::gate::why_text;
 use crate::text::{clean, wrap};
 
 /// The columns of a verdict's word.
@@ -42,7 +41,7 @@ pub fn bisect_text(bisect: &Bisect, width: usize) -> String {
     if let Some((asked, why)) = &bisect.why {
         lines.push(String::new());
         lines.extend(wrap(&clean(&bisect.asked_told(asked)), "", "  ", width));
-        lines.extend(why_text(why, width).trim_end().lines().map(str::to_owned));
+        lines.extend(why.text(width).trim_end().lines().map(str::to_owned));
     }
     lines.join("\n") + "\n"
 }

@@ -6,11 +6,11 @@ use punctual_model::Sample;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::text::{Longer, longer_functions};
-use super::{Gate, Gated, Judged, Row, Side, Why};
+use super::{Gate, Gated, Judged, Row, Side};
 use crate::compare::Compared;
 use crate::names::Names;
 use crate::scope::json::Told;
+use crate::why::{Different, Why};
 
 /// The form's name and version; `docs/schema/gate-1.json` describes it.
 const SCHEMA: &str = "punctual.gate/1";
@@ -257,9 +257,8 @@ struct Reason<'a> {
     baseline_run: &'a str,
     /// The story of its sample.
     baseline: Told<'a>,
-    /// The functions that take longer here: those that do most, then those that did not run in the
-    /// baseline's sample.
-    longer: Vec<Longer<'a>>,
+    #[serde(flatten)]
+    different: Different<'a>,
 }
 
 fn subject<'a>(gate: &'a Gate, one: &'a Gated) -> Subject<'a> {
@@ -360,7 +359,7 @@ fn reason<'a>(gated: &'a Gated, why: &'a Why) -> Reason<'a> {
         here: own.into(),
         baseline_run: &there.id,
         baseline: other.into(),
-        longer: longer_functions(why),
+        different: why.different(),
     }
 }
 

@@ -7,11 +7,10 @@ use punctual_model::Run;
 use punctual_published::Document;
 
 use super::text::{Detail, NOT_COUNTED, named, row_lines, within};
-use super::{Gate, Gated, Row, Standing, Why};
+use super::{Gate, Gated, Row, Standing};
 use crate::compare::verdict_told;
 use crate::page::{beneath, untested};
-use crate::scope::page::{Other, code, compared};
-use crate::scope::told;
+use crate::scope::page::code;
 use crate::shell::{Chapter, Page, wide};
 
 /// The page about a gate; `runs` are all that it compared, as [`page_runs`] names them.
@@ -41,7 +40,7 @@ pub fn gated_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> Page {
     let whys = gate.subjects.iter().filter_map(|one| one.why.as_ref());
     let mut chapters = vec![
         Chapter::new("Verdicts", verdicts(gate)),
-        Chapter::new("Why", html! { @for why in whys { (why_page(why)) } }),
+        Chapter::new("Why", html! { @for why in whys { (why.page()) } }),
         Chapter::new("What was not tested", untested::untested(runs, None)),
     ];
     chapters.extend(beneath(runs, documents));
@@ -131,23 +130,5 @@ fn class(standing: Standing) -> &'static str {
         Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => "low",
         Standing::Undecided => "gap",
         Standing::Worse => "high",
-    }
-}
-
-/// Both worst samples, the baseline's first; where both were explained, side by side.
-pub fn why_page(why: &Why) -> Markup {
-    html! {
-        @match (&why.here, &why.there) {
-            ((here, Ok(own)), (there, Ok(other))) => {
-                (compared(there, std::slice::from_ref(other), Other {
-                    run: here,
-                    explained: std::slice::from_ref(own),
-                }))
-            }
-            ((here, own), (there, other)) => {
-                p { (there.id) ", " (there.subject.name) ": " (code(&told(other))) }
-                p { (here.id) ", " (here.subject.name) ": " (code(&told(own))) }
-            }
-        }
     }
 }

@@ -826,6 +826,7 @@ fn the_baselines_sample_comes_first() {
         row: 0,
         here: (run("r29"), Err("no trace".to_owned())),
         there: (run("r24"), Err("no trace".to_owned())),
+        profiles: None,
     };
     let explained = |id: &str| {
         let run = Run {
@@ -846,9 +847,10 @@ fn the_baselines_sample_comes_first() {
         row: 0,
         here: explained("r29"),
         there: explained("r24"),
+        profiles: None,
     };
     for why in [why, both] {
-        for told in [why_text(&why, 80), why_page(&why).into_string()] {
+        for told in [why.text(80), why.page().into_string()] {
             let [before, after] = ["r24", "r29"].map(|id| told.find(id).unwrap());
             assert!(before < after, "{told}");
         }

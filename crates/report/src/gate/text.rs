@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A gate's verdict for terminals, and for mail.
 
-use std::fmt;
-
 use punctual_judge::{Difference, Verdict, percent};
 use punctual_model::Nanos;
-use serde::Serialize;
 
-use super::{Gate, Gated, Judged, Of, Row, Side, Standing, Why, Within};
+use super::{Gate, Gated, Judged, Of, Row, Side, Standing, Within};
 use crate::repeat::quoted;
-use crate::scope::page::Other;
-use crate::scope::{self, told};
-use crate::text::{Lines, clean, thousands, times, wrap};
+use crate::scope::told;
+use crate::text::{Lines, clean, thousands, times};
+use crate::why::Why;
 
 /// Lines that are to be mailed have no more columns.
 const MAIL: usize = 72;
 /// Fewer differing samples than this are listed one by one without a request.
 const FEW: u64 = 10;
-/// The most functions named that take longer than in the baseline.
-const FUNCTIONS: usize = 3;
-/// The most functions named beside them that did not run in the baseline's sample.
-const NEW_FUNCTIONS: usize = 2;
 
 /// A space at which no line is broken.
 pub(super) const KEPT: char = '\u{a0}';
@@ -46,7 +39,7 @@ pub fn gate_text(gate: &Gate, width: usize, detail: Detail) -> String {
         put_subject(gate, one, detail, &mut lines);
         if let (Detail::Samples, Some(why)) = (detail, &one.why) {
             lines.line("");
-            lines.line(why_text(why, width).trim_end().to_owned());
+            lines.line(why.text(width).trim_end().to_owned());
         }
     }
     lines.line("");
@@ -335,86 +328,44 @@ pub(crate) fn how_sure(figure: &Judged) -> String {
 }
 
 /// Prints the obstacles in the way of the explained sample, here and there.
-/// It adds the functions that take longer, and the command that tells more.
+/// It adds what the code did differently, and the command that tells more.
 fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
     let ((here, own), (there, other)) = (&why.here, &why.there);
     let row = &one.rows[why.row];
-    let name = row
-        .decisive()
-        .map_or("worst", |figure| figure.name.as_str());
-    let head = format!("{name} of it here, {}: {}", here.id, told(own));
-    lines.wrap(&clean(&head), "  ", "    ");
-    let head = format!("before, {}: {}", there.id, told(other));
-    lines.wrap(&clean(&head), "  ", "    ");
-    let longer = longer_functions(why);
-    if !longer.is_empty() {
-        let text = format!("longer than before: {}", listed(&longer));
-        lines.wrap(&clean(&text), "  ", "    ");
+    let key = row.row.key();
+    if why.profiles.is_none() {
+        let name = row
+            .decisive()
+            .map_or("worst", |figure| figure.name.as_str());
+        let head = format!("{name} of it here, {}: {}", here.id, told(own));
+        lines.wrap(&clean(&head), "  ", "    ");
+        let head = format!("before, {}: {}", there.id, told(other));
+        lines.wrap(&clean(&head), "  ", "    ");
     }
-    if let Ok(explained) = own {
-        let key = row.row.key();
-        let words = [&key.probe, &key.load, &key.label()].map(|word| quoted(word));
-        let [probe, load, variant] = words;
-        lines.line(format!(
-            "  punctual explain {} --probe {probe} --load {load} \\",
-            here.id
-        ));
-        lines.line(format!(
-            "    --variant {variant} --sample {} --compare {}",
-            explained.chosen.sample.seq, there.id
-        ));
+    for sentence in why.sentences() {
+        lines.wrap(&clean(&sentence), "  ", "    ");
     }
-}
-
-/// A function of an explained sample that takes longer than in the baseline's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Longer<'a> {
-    /// The function's name.
-    pub function: &'a str,
-    /// The time in the function itself before; zero if it did not run in the sample's path.
-    #[serde(rename = "before_ns")]
-    #[cfg_attr(test, schemars(with = "u64"))]
-    pub there: Nanos,
-    /// The same here.
-    #[serde(rename = "after_ns")]
-    #[cfg_attr(test, schemars(with = "u64"))]
-    pub here: Nanos,
-}
-
-impl fmt::Display for Longer<'_> {
-    /// Writes `__schedule 1.20 µs (was 903 ns)`, with the name in backquotes.
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "`{}` {} (was {})", self.function, self.here, self.there)
-    }
-}
-
-/// Returns the functions of the explained sample that take longer than before: those that do most,
-/// then those that did not run at all before. The latter tell another path, however short they are.
-pub(crate) fn longer_functions(why: &Why) -> Vec<Longer<'_>> {
-    let (Ok(own), Ok(other)) = (&why.here.1, &why.there.1) else {
-        return Vec::new();
+    let words = [&key.probe, &key.load, &key.label()].map(|word| quoted(word));
+    let [probe, load, variant] = words;
+    let command = if why.profiles.is_some() {
+        Some(("profile", format!("--compare {}", there.id)))
+    } else {
+        let sample = own.as_ref().ok().map(|one| one.chosen.sample.seq);
+        sample.map(|sample| {
+            let further = format!(
+                "--variant {variant} --sample {sample} --compare {}",
+                there.id
+            );
+            ("explain", further)
+        })
     };
-    let (Ok(own), Ok(other)) = (&own.breakdown, &other.breakdown) else {
-        return Vec::new();
-    };
-    let all = scope::compare::differences(own, other).into_iter();
-    let all = all.map(|(function, here, there)| Longer {
-        function,
-        there,
-        here,
-    });
-    let mut longer: Vec<_> = all.filter(|one| one.here > one.there).collect();
-    let further = longer.split_off(FUNCTIONS.min(longer.len()));
-    let new = further.into_iter().filter(|one| one.there == Nanos::ZERO);
-    longer.extend(new.take(NEW_FUNCTIONS));
-    longer
-}
-
-/// These functions, in one line.
-pub(crate) fn listed(longer: &[Longer<'_>]) -> String {
-    let all: Vec<String> = longer.iter().map(ToString::to_string).collect();
-    all.join(", ")
+    if let Some((command, further)) = command {
+        let id = &here.id;
+        lines.line(format!(
+            "  punctual {command} {id} --probe {probe} --load {load} \\"
+        ));
+        lines.line(format!("    {further}"));
+    }
 }
 
 /// `12 of 2,000 samples differ, …`, from those of `other`.
@@ -453,22 +404,4 @@ fn longer(by: Nanos) -> String {
     } else {
         format!("{by} longer")
     }
-}
-
-/// Both worst samples, the baseline's first; if both were explained, also their differences.
-pub fn why_text(why: &Why, width: usize) -> String {
-    let ((here, own), (there, other)) = (&why.here, &why.there);
-    if let (Ok(own), Ok(other)) = (own, other) {
-        let (own, other) = (std::slice::from_ref(own), std::slice::from_ref(other));
-        let own = Other {
-            run: here,
-            explained: own,
-        };
-        return scope::text::compared(there, other, own, width);
-    }
-    let line = |run: &punctual_model::Run, story| {
-        let text = format!("{}, {}: {}", run.id, run.subject.name, told(story));
-        wrap(&clean(&text), "", "  ", width).join("\n")
-    };
-    format!("{}\n{}\n", line(there, other), line(here, own))
 }

@@ -5,12 +5,11 @@ use punctual_judge::percent;
 use punctual_model::Run;
 
 use super::{Mail, Told, UNKNOWN, again, counts};
-use crate::gate::{
-    Gate, Gated, Judged, Row, Side, Standing, Why, arrow, how_sure, listed, longer_functions, named,
-};
+use crate::gate::{Gate, Gated, Judged, Row, Side, Standing, arrow, how_sure, named};
 use crate::judgement::{Outcome, outcome_of_row};
 use crate::scope::{Story, told};
 use crate::text::counted;
+use crate::why::Why;
 
 /// The mail about a gate; `there` and `here` are the runs of both sides.
 /// `page` is the file that has all cases, if there is one.
@@ -187,13 +186,12 @@ fn names_function(row: &Row) -> bool {
     own.any(|figure| figure.blame.is_some() || figure.of.is_function())
 }
 
-/// Tells the obstacles here and before, of the sample that stands for a figure.
-/// It also tells which functions take longer.
+/// Tells what the code did differently, and the obstacles here and before, of the sample that stands
+/// for a figure.
 pub(super) fn told_of(why: &Why, figure: &str) -> Vec<String> {
-    let longer = longer_functions(why);
-    let mut all = Vec::new();
-    if !longer.is_empty() {
-        all.push(format!("Longer than before: {}.", listed(&longer)));
+    let mut all: Vec<String> = why.sentences().iter().map(|one| whole(one)).collect();
+    if why.profiles.is_some() {
+        return all;
     }
     let sample = |(run, story): &(Run, Story)| match story {
         Ok(explained) => format!(
@@ -213,4 +211,10 @@ pub(super) fn told_of(why: &Why, figure: &str) -> Vec<String> {
         told(&why.there.1)
     ));
     all
+}
+
+/// Returns a sentence with its capital and its full stop.
+fn whole(sentence: &str) -> String {
+    let (first, rest) = sentence.split_at(sentence.chars().next().map_or(0, char::len_utf8));
+    format!("{}{rest}.", first.to_uppercase())
 }

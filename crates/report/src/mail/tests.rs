@@ -9,8 +9,9 @@ use punctual_scope::explain::{Explained, Wanted};
 
 use super::*;
 use crate::fixtures::{self, PLAN, changed};
-use crate::gate::{Gate, TOLERANCE, Terms, Why, gated};
+use crate::gate::{Gate, TOLERANCE, Terms, gated};
 use crate::judgement::Stories;
+use crate::why::Why;
 
 /// Five runs of a package's kernel, each of their times changed by seed.
 fn runs(id: &str, kernel: &str, change: &dyn Fn(u64, i64) -> i64) -> Vec<Run> {
@@ -122,6 +123,7 @@ fn what_got_worse_is_told_with_its_function_and_how_to_repeat_it() {
         row: one.worst().unwrap(),
         here: story(&here[0], "fill_pool (loop.c:41) [loop]", 4_100),
         there: story(&there[0], "fill_pool (loop.c:41) [loop]", 3_600),
+        profiles: None,
     });
     let mail = mail_of_gate(&gate, &there, &here, None);
     assert_is(&mail, "worse");
@@ -227,6 +229,7 @@ fn long_names_are_wrapped_and_a_command_stays_one() {
         row: one.worst().unwrap(),
         here: story(&here[0], &function, 4_100),
         there: story(&there[0], &function, 3_600),
+        profiles: None,
     });
     let mail = mail_of_gate(&gate, &there, &here, None);
     assert_is(&mail, "long");
@@ -404,6 +407,7 @@ fn a_tag_that_changed_is_told_with_its_interval_function_and_how_to_build_both()
         row,
         here: story(&runs[15], "fill_pool (loop.c:41) [loop]", 4_100),
         there: story(&runs[10], "fill_pool (loop.c:41) [loop]", 3_600),
+        profiles: None,
     };
     found[0].rows[row].why.push((3, why));
     let words = "--source /home/me/linux --config /home/me/rt.config --set HZ_1000=y";

@@ -12,6 +12,9 @@ use crate::text::{cut, exact};
 /// The width of a column of times.
 const COLUMN: usize = 14;
 
+/// The time that each function ran itself, without its callees.
+pub type OwnTimes<'a> = BTreeMap<&'a str, Nanos>;
+
 /// Returns the time of each stage in either, and that of all.
 pub fn stages(one: &Breakdown, other: &Breakdown) -> Vec<(&'static str, Nanos, Nanos)> {
     let time = |story: &Breakdown, stage: PathStage| {
@@ -24,7 +27,7 @@ pub fn stages(one: &Breakdown, other: &Breakdown) -> Vec<(&'static str, Nanos, N
 }
 
 /// Returns the time that each function ran itself, without its callees.
-pub fn own_times(story: &Breakdown) -> BTreeMap<&str, Nanos> {
+pub fn own_times(story: &Breakdown) -> OwnTimes<'_> {
     let mut times = BTreeMap::new();
     for (stack, time) in &story.flame {
         let function = stack.rsplit(';').next().unwrap_or_default();
@@ -34,11 +37,11 @@ pub fn own_times(story: &Breakdown) -> BTreeMap<&str, Nanos> {
 }
 
 /// The functions of both, with their own times in each, those that differ most first.
-pub fn differences<'a>(one: &'a Breakdown, other: &'a Breakdown) -> Vec<(&'a str, Nanos, Nanos)> {
+pub fn differences<'a>(one: &OwnTimes<'a>, other: &OwnTimes<'a>) -> Vec<(&'a str, Nanos, Nanos)> {
     let mut times: BTreeMap<&str, [Nanos; 2]> = BTreeMap::new();
-    for (number, story) in [one, other].into_iter().enumerate() {
-        for (name, time) in own_times(story) {
-            times.entry(name).or_default()[number] = time;
+    for (number, own) in [one, other].into_iter().enumerate() {
+        for (name, time) in own {
+            times.entry(name).or_default()[number] = *time;
         }
     }
     let found = times
@@ -67,11 +70,11 @@ pub fn text(
         let name = cut(name, width.saturating_sub(3 * COLUMN + 4).max(8));
         columns([&a, &b, &difference], &name)
     };
-    let functions = differences(one, other).into_iter().take(top);
+    let functions = differences(&own_times(one), &own_times(other));
     let mut text = head("stage, ns");
     text.extend(stages(one, other).into_iter().map(line));
     text += &("\n".to_owned() + &head("function itself, ns"));
-    text.extend(functions.map(line));
+    text.extend(functions.into_iter().take(top).map(line));
     text
 }
 
@@ -96,7 +99,7 @@ mod tests {
         let other = story(&[("a;f", 16), ("a;h", 40)]);
         let expected = [("h", 0, 40), ("g", 7, 0), ("f", 15, 16)];
         let expected = expected.map(|(name, a, b)| (name, Nanos(a), Nanos(b)));
-        assert_eq!(differences(&one, &other), expected);
+        assert_eq!(differences(&own_times(&one), &own_times(&other)), expected);
         let names = ["none", "rt"].map(str::to_owned);
         let text = text(&names, &one, &other, 1, 80);
         assert_has(&text, &["40             40  h"]);

@@ -5,7 +5,7 @@ use punctual_model::{Nanos, Run};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::compare::differences;
+use super::compare::{differences, own_times};
 use super::page::Other;
 use super::text;
 use punctual_scope::breakdown::{self, Breakdown, Cause};
@@ -317,7 +317,7 @@ pub fn explained(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -
 }
 
 fn difference(one: &Breakdown, other: &Breakdown) -> Vec<Difference> {
-    let each = differences(one, other).into_iter();
+    let each = differences(&own_times(one), &own_times(other)).into_iter();
     let each = each.map(|(function, here_ns, there_ns)| Difference {
         function: function.to_owned(),
         here_ns,

@@ -9,7 +9,7 @@ use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
 
-use super::compare::{differences, stages};
+use super::compare::{differences, own_times, stages};
 use super::flame::flame;
 use super::text::{described, sent, sentence, spun, survey_notes, told};
 use crate::page::commands;
@@ -309,7 +309,7 @@ fn difference(names: &[String; 2], one: &Breakdown, other: &Breakdown) -> Markup
         tbody {
             @for stage in stages(one, other) { (row(stage)) }
             tr { th { "function itself, ns" } th {} th {} th {} }
-            @for function in differences(one, other).into_iter().take(FUNCTIONS) {
+            @for function in differences(&own_times(one), &own_times(other)).into_iter().take(FUNCTIONS) {
                 (row(function))
             }
         }

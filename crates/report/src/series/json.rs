@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Change, Level, Line, News, OfRun, Release, Row};
-use crate::gate::Why;
 use crate::names::Names;
 use crate::scope::json::Told;
+use crate::why::{Different, Why};
 
 /// The form's name and version; `docs/schema/series-1.json` describes it.
 const SCHEMA: &str = "punctual.series/1";
@@ -136,6 +136,8 @@ struct Reason<'a> {
     run_before: &'a str,
     /// The story of its sample.
     before: Told<'a>,
+    #[serde(flatten)]
+    different: Different<'a>,
 }
 
 /// The news since the last time.
@@ -253,6 +255,7 @@ fn reason((at, why): &(usize, Why)) -> Reason<'_> {
         here: own.into(),
         run_before: &there.id,
         before: other.into(),
+        different: why.different(),
     }
 }
 

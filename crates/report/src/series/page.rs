@@ -8,7 +8,6 @@ use punctual_published::Document;
 use super::text::{gaps, head, levels_told, reasons};
 use super::{Line, News, Row};
 use crate::figure::by_release;
-use crate::gate::why_page;
 use crate::page::beneath;
 use crate::shell::{self, Chapter, folded, wide};
 use crate::text::counted;
@@ -53,7 +52,7 @@ pub fn series_page(
         "Why",
         html! { @for line in lines { @for (row, at, why) in reasons(line) {
             h3 { (line.name) " " (line.releases[at].version) ": " (row.title()) }
-            (why_page(why))
+            (why.page())
         } } },
     ));
     chapters.push(Chapter::new(

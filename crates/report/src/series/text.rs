@@ -4,8 +4,8 @@
 use punctual_model::Nanos;
 
 use super::{Level, Line, News, Row};
-use crate::gate::{Why, why_text};
 use crate::text::{clean, counted, exact, span, times, wrap};
+use crate::why::Why;
 
 /// Each line with its changes, then the news, if they are asked for.
 /// No line of text is longer than `width`, but for tables of functions.
@@ -38,7 +38,7 @@ pub fn series_text(lines: &[Line], news: Option<&News>, width: usize) -> String 
                 line.releases[at].version
             );
             text.extend(wrap(&clean(&said), "", "  ", width));
-            text.extend(why_text(why, width).trim_end().lines().map(str::to_owned));
+            text.extend(why.text(width).trim_end().lines().map(str::to_owned));
             text.push(String::new());
         }
     }
