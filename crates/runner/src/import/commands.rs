@@ -135,7 +135,7 @@ pub fn read(content: &[u8]) -> Result<Foreign, ImportError> {
     let mut foreign = read.map_err(|error| broken_off(&text).unwrap_or(error.into()))?;
     let unread = match &foreign.command {
         Some(command) => CYCLICTEST.unread(&plain_of_json(command)),
-        None => last(&found, foreign.program).and_then(|last| last.unread.clone()),
+        None => unread(&text, &found, foreign.program),
     };
     let cut = foreign.cut_short.take().or_else(|| missed(&text, &foreign));
     foreign.cut_short = cut.or_else(|| {
@@ -253,6 +253,56 @@ fn last<'a>(found: &'a [Found], program: &str) -> Option<&'a Found> {
     certain.or_else(|| found.iter().rfind(is_own))
 }
 
+/// Returns the word that leaves open how long a program was to run: the first of its command line
+/// that is not understood; or, if that gives no length, an option for one elsewhere, beside the
+/// program's name.
+fn unread(text: &str, found: &[Found], program: &str) -> Option<String> {
+    let last = last(found, program);
+    if let Some(unread) = last.and_then(|last| last.unread.clone()) {
+        return Some(unread);
+    }
+    let mut all = [&CYCLICTEST, &RTLA].into_iter();
+    let program = all.find(|one| one.name == program)?;
+    let words: Vec<&str> = last.map_or(Vec::new(), |last| last.text.split_whitespace().collect());
+    if program.has_length(&words) {
+        return None;
+    }
+    let mut is_named = false;
+    for line in head(text) {
+        for command in commands_of(line) {
+            let is_own = command.to_lowercase().contains(program.word());
+            is_named = is_own || (is_named && is_rest(uncommented(command, "#")));
+            if let Some(length) = program.length_in(command).filter(|_| is_named) {
+                return Some(length);
+            }
+        }
+    }
+    None
+}
+
+/// Returns the commands of a line, as a shell divides it.
+fn commands_of(line: &str) -> impl Iterator<Item = &str> {
+    let mut quote = None;
+    line.split(move |one: char| {
+        match quote {
+            Some(open) if open == one => quote = None,
+            None if is_quote(one) => quote = Some(one),
+            _ => {}
+        }
+        quote.is_none() && matches!(one, ';' | '|' | '&')
+    })
+}
+
+/// Returns the lines above the first result.
+fn head(text: &str) -> impl Iterator<Item = &str> {
+    let titles = [cyclictest_histogram::TITLE, rtla_timerlat::TITLE];
+    let is_output = move |line: &str| {
+        let line = line.trim();
+        line.starts_with("T:") || line.starts_with('{') || titles.contains(&line)
+    };
+    text.lines().take_while(move |line| !is_output(line))
+}
+
 /// Returns the text with the last command line of each program alone, as its reader understands it.
 /// Lines keep their numbers.
 fn plain(text: &str, found: &[Found]) -> String {
@@ -277,13 +327,7 @@ fn plain(text: &str, found: &[Found]) -> String {
 
 /// Returns all command lines above a result, and sentences that mention one.
 fn above(text: &str) -> Vec<Found> {
-    let titles = [cyclictest_histogram::TITLE, rtla_timerlat::TITLE];
-    let is_output = |line: &str| {
-        let line = line.trim();
-        line.starts_with("T:") || line.starts_with('{') || titles.contains(&line)
-    };
-    let lines = text.lines().take_while(|line| !is_output(line));
-    let mut lines = lines.enumerate().peekable();
+    let mut lines = head(text).enumerate().peekable();
     let mut found = Vec::new();
     while let Some((number, line)) = lines.next() {
         let mut whole = line.trim_end().to_owned();
@@ -691,13 +735,24 @@ impl Program {
         (read < words.len()).then_some(read)
     }
 
+    /// Returns the word that stands for this program, whatever the file is called that runs it.
+    fn word(&self) -> &'static str {
+        self.words.split(' ').next().unwrap_or_default()
+    }
+
     /// Returns true if these words say how long the measurement is to run, by a number.
     fn has_length(&self, words: &[&str]) -> bool {
+        self.length_of(words).is_some()
+    }
+
+    /// Returns the option among these words that says by a number how long the measurement is to
+    /// run.
+    fn length_of<'a>(&self, words: &[&'a str]) -> Option<&'a str> {
         let is_number = |own: &str| own.starts_with(|one: char| one.is_ascii_digit() || one == '+');
         let mut pairs = words
             .iter()
             .zip(words.iter().skip(1).map(Some).chain([None]));
-        pairs.any(|(word, next)| {
+        let found = pairs.find(|(word, next)| {
             self.lengths
                 .iter()
                 .any(|name| match word.strip_prefix(name) {
@@ -705,7 +760,22 @@ impl Program {
                     Some(value) => is_number(value.trim_start_matches('=')),
                     None => false,
                 })
-        })
+        });
+        found.map(|(word, _)| *word)
+    }
+
+    /// Returns such an option of a text that need not be a command line.
+    fn length_in(&self, text: &str) -> Option<String> {
+        let is_bare = |one: char| !(one.is_alphanumeric() || matches!(one, '-' | '+'));
+        let word = |word: &str| {
+            word.replace(['–', '—', '−'], "-")
+                .trim_matches(is_bare)
+                .to_owned()
+        };
+        let words: Vec<String> = text.split_whitespace().map(word).collect();
+        let plain = self.plain(&words);
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        self.length_of(&words).map(str::to_owned)
     }
 
     /// Returns true if each value that says how long the measurement is to run begins with a digit,

@@ -279,6 +279,33 @@ fn a_sentence_above_a_histogram_does_no_harm() {
 }
 
 #[test]
+fn a_length_beside_the_programs_name_that_no_command_has_leaves_it_open() {
+    for line in [
+        "cyclictest -q >a\"b;c\" -D 24h",
+        "cyclictest: -q -D 24h",
+        "cyclictest\n  -q -D 24h",
+        "ssh board \"cyclictest -q\" -D 24h",
+        "cyclictest.sh -q -D 24h",
+        "$CYCLICTEST -q -D24h",
+        "cyclictest -q –D 24h",
+        "We let cyclictest run (-l 100000000).",
+        "./run-cyclictest --duration=24h",
+    ] {
+        let cut = cut(line).unwrap_or_default();
+        assert!(cut.contains(UNREAD), "{line}: {cut}");
+    }
+    for line in [
+        "cyclictest -q & stress-ng --cpu 4 -l 80",
+        "hackbench -l 1000\ncyclictest -q",
+        "cyclictest.sh -D 24h\ncyclictest -q -l 10000",
+        "cyclictest -q\nstress-ng --vm 2\n-l 80",
+    ] {
+        let cut = cut(line).unwrap_or_default();
+        assert!(!cut.contains(UNREAD), "{line}: {cut}");
+    }
+}
+
+#[test]
 fn a_remark_behind_a_comments_command_does_not_hide_its_length() {
     let (text, unread, is_sentence) = first("# rtla timerlat hist -d 60s - idle").unwrap();
     assert_eq!(
