@@ -516,10 +516,11 @@ fn blamed(gate: &Value) -> Vec<String> {
     all
 }
 
-/// The words between backquotes, which is the way that sentences write functions.
+/// The words between backquotes that are no commands: the way in which sentences write functions.
 fn functions(sentence: &str) -> impl Iterator<Item = String> {
     let odd = sentence.split('`').skip(1).step_by(2);
-    odd.map(str::to_owned)
+    odd.filter(|word| !word.starts_with("punctual "))
+        .map(str::to_owned)
 }
 
 fn table(trials: &[Trial]) -> String {

@@ -2,9 +2,11 @@
 //! A guest's console output: kept whole, and searched for signs of the end.
 
 /// Texts that a kernel prints when it can no longer be relied on, with their meanings.
-/// The strings are those of Linux 5.10 to 6.18 (`kernel/panic.c`, `kernel/watchdog.c`,
+/// The strings are those of Linux 5.10 to 7.2 (`kernel/panic.c`, `kernel/watchdog.c`,
 /// `kernel/rcu/tree_stall.h`, `kernel/hung_task.c`, `arch/x86/kernel/dumpstack.c`,
-/// `arch/x86/mm/fault.c`, `arch/x86/kernel/traps.c`, `lib/bug.c`).
+/// `arch/x86/mm/fault.c`, `arch/x86/kernel/traps.c`, `arch/arm64/kernel/traps.c`, `lib/bug.c`,
+/// `mm/page_alloc.c`, `mm/kasan/report.c`, `mm/kfence/report.c`,
+/// `kernel/locking/spinlock_debug.c`).
 const MARKERS: &[(&str, &str)] = &[
     // The kernel panics for it: `Kernel panic - not syncing: System is deadlocked on memory`.
     ("System is deadlocked on memory", MEMORY),
@@ -17,17 +19,26 @@ const MARKERS: &[(&str, &str)] = &[
     ("general protection fault, ", "the kernel has had an oops"),
     ("general protection fault: ", "the kernel has had an oops"),
     ("kernel BUG at", "the kernel has found a bug in itself"),
+    // The first fault of each kernel, whatever it is: `divide error: 0000 [#1]`,
+    // `Internal error: synchronous external abort: 0000000096000410 [#1]`.
+    (" [#1]", "the kernel has had an oops"),
     ("BUG: soft lockup", "the kernel has locked up"),
     ("BUG: workqueue lockup", "the kernel has locked up"),
     ("watchdog: BUG:", "the kernel has locked up"),
-    (
-        "NMI watchdog: Watchdog detected hard LOCKUP",
-        "the kernel has locked up",
-    ),
+    // `NMI watchdog: `, since 6.5 `watchdog: `, or `watchdog: CPU3: ` stands before it.
+    ("Watchdog detected hard LOCKUP", "the kernel has locked up"),
     ("rcu_sched self-detected stall", "the kernel has stalled"),
     ("rcu_preempt self-detected stall", "the kernel has stalled"),
     ("rcu: INFO: rcu_", "the kernel has stalled"),
     ("blocked for more than", "a task of the guest hangs"),
+    (
+        "blocked in I/O wait for more than",
+        "a task of the guest hangs",
+    ),
+    ("BUG: KASAN: ", "the kernel has found a bug in itself"),
+    ("BUG: KFENCE: ", "the kernel has found a bug in itself"),
+    ("BUG: Bad page ", "the kernel has found a bug in itself"),
+    ("BUG: spinlock ", "the kernel has found a bug in itself"),
     (
         "BUG: scheduling while atomic",
         "the kernel has found a bug in itself",
@@ -175,6 +186,46 @@ mod tests {
                 Some("the kernel has had an oops"),
                 "{kernel}"
             );
+        }
+    }
+
+    #[test]
+    fn faults_lockups_and_bugs_of_any_wording_are_seen() {
+        for (line, expected) in [
+            ("divide error: 0000 [#1] PREEMPT SMP PTI", "an oops"),
+            (
+                "Internal error: synchronous external abort: 0000000096000410 [#1] PREEMPT_RT SMP",
+                "an oops",
+            ),
+            (
+                "NMI watchdog: Watchdog detected hard LOCKUP on cpu 1",
+                "locked up",
+            ),
+            (
+                "watchdog: Watchdog detected hard LOCKUP on cpu 1",
+                "locked up",
+            ),
+            (
+                "watchdog: CPU0: Watchdog detected hard LOCKUP on cpu 1",
+                "locked up",
+            ),
+            (
+                "INFO: task dd:77 blocked for more than 122 seconds.",
+                "a task",
+            ),
+            (
+                "INFO: task dd:77 blocked in I/O wait for more than 122 seconds.",
+                "a task",
+            ),
+            ("BUG: KASAN: use-after-free in own_read+0x8/0x20", "a bug"),
+            ("BUG: KFENCE: memory corruption in own+0x8/0x20", "a bug"),
+            ("BUG: Bad page state in process dd  pfn:01a2b", "a bug"),
+            ("BUG: spinlock bad magic on CPU#0, dd/77", "a bug"),
+        ] {
+            let mut console = Console::default();
+            console.feed(format!("[    3.1] {line}\r\n").as_bytes());
+            let sign = console.sign().unwrap_or_default();
+            assert!(sign.contains(expected), "{line}: {sign}");
         }
     }
 

@@ -184,8 +184,8 @@ impl HostSystem {
             Err(error) => return (String::new(), Err(error.into())),
         };
         let result = watch.until(Until::Finished, process);
-        process.end();
-        (watch.console.text(), result)
+        let restored = process.end();
+        (watch.console.text() + &restored, result)
     }
 }
 
@@ -232,8 +232,9 @@ impl Process {
         }
     }
 
-    /// Tells the target to end at once, and kills it if it does not.
-    fn end(&mut self) {
+    /// Tells the target to end at once, and kills it if it does not. Returns lines with what was
+    /// restored in its place just now.
+    fn end(&mut self) -> String {
         let until = Instant::now() + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
             // One that has finished ends by itself, and is not there any more to be told.
@@ -241,8 +242,14 @@ impl Process {
             thread::sleep(Duration::from_millis(10));
         }
         let _ = self.child.kill();
-        if let Ok(status) = self.child.wait() {
-            self.restore_after(status);
+        let was_told = self.restored.is_some();
+        match self.child.wait() {
+            Ok(status) if !was_told => {
+                let lines = self.restore_after(status).split("; ");
+                let lines = lines.filter(|line| !line.is_empty());
+                lines.flat_map(|line| [line, "\n"]).collect()
+            }
+            _ => String::new(),
         }
     }
 
@@ -370,6 +377,28 @@ mod tests {
         // Whatever share of them this process may use.
         let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
         assert_eq!(machine.cpus, count(online.trim()));
+    }
+
+    #[test]
+    fn what_a_target_that_is_killed_leaves_unrestored_is_told_once() {
+        let name = format!("punctual-test-killed-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let mut process = Process {
+            child: Command::new("sleep").arg("600").spawn().unwrap(),
+            begun: Instant::now(),
+            status_page: status_page().unwrap(),
+            reader: Reader::default(),
+            target: "/nonexistent/punctual-target".into(),
+            restored: None,
+            _alone: UnixListener::bind_addr(&address).unwrap(),
+        };
+        let told = process.end();
+        assert!(
+            told.starts_with("its settings are not restored: /"),
+            "{told}"
+        );
+        assert!(told.ends_with('\n'), "{told}");
+        assert_eq!(process.end(), "");
     }
 
     #[test]

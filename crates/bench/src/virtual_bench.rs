@@ -302,10 +302,8 @@ impl Session<'_> {
         let work = self.work_dir(plan)?;
         self.console = self.take_snapshot(&work)?;
         self.tell(Event::Resuming)?;
-        let mut process = self.start(&work, Memory::Resumed)?;
-        while process.guest_status()? == "inmigrate" {
-            thread::sleep(POLL);
-        }
+        let process = self.start(&work, Memory::Resumed)?;
+        let mut process = process.resumed(work.path(), self.cancel)?;
         let machine = self.machine;
         self.watching(&work, |watch| {
             set_off(machine, watch, &mut process)?;

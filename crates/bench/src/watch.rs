@@ -256,12 +256,13 @@ impl<'a> Watch<'a> {
     }
 
     /// Takes what is new on both ports, up to a [`PIECE`] of each; returns true if there was
-    /// anything.
+    /// anything. The stream is read first: then the console has everything that the kernel
+    /// printed before the records that are taken, such as an oops before the last of them.
     fn listen(&mut self) -> Result<bool, RunError> {
+        let piece = self.stream.read()?;
         let said = self.console_port.read()?;
         self.console.feed(&said);
         self.console_port.check("console", self.limits.console)?;
-        let piece = self.stream.read()?;
         self.decoder.feed(&piece);
         while let Some(record) = self.decoder.next_record()? {
             self.take(record)?;
@@ -445,12 +446,12 @@ mod tests {
         );
     }
 
-    /// A process that lives as long as it is watched, and does nothing.
-    struct Idle;
+    /// A process that does nothing; it has ended in this way, or lives as long as it is watched.
+    struct Idle(Option<&'static str>);
 
     impl Watched for Idle {
         fn status(&mut self) -> Result<Option<String>, RunError> {
-            Ok(None)
+            Ok(self.0.map(str::to_owned))
         }
 
         fn ask_to_end(&mut self) -> Option<Duration> {
@@ -484,7 +485,7 @@ mod tests {
         let cancel = AtomicBool::new(false);
         let mut watch = Watch::begin(directory.path(), SECOND, &mut on, &cancel).unwrap();
         watch.limits = limits;
-        let result = watch.until(Until::Finished, &mut Idle);
+        let result = watch.until(Until::Finished, &mut Idle(None));
         let kept = watch.console.bytes().len();
         (result, told, kept)
     }
@@ -506,6 +507,32 @@ mod tests {
             unsupported: records,
         })));
         bytes
+    }
+
+    #[test]
+    fn an_oops_before_the_last_record_is_seen_though_both_come_while_the_ports_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let port = |name: &str| directory.path().join(name);
+        fs::write(port("console"), "").unwrap();
+        // The stream is a pipe: its reader waits until its writer has closed it.
+        let made = Command::new("mkfifo").arg(port("stream")).status().unwrap();
+        assert!(made.success());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let pipe = File::options().write(true).open(port("stream"));
+                let mut pipe = pipe.unwrap();
+                // The reader is within its look at the ports by then.
+                thread::sleep(Duration::from_millis(200));
+                fs::write(port("console"), "[    3.1] Oops: 0000 [#1] SMP\n").unwrap();
+                pipe.write_all(&stream(1)).unwrap();
+            });
+            let mut on = |_| ControlFlow::Continue(());
+            let cancel = AtomicBool::new(false);
+            let mut watch = Watch::begin(directory.path(), SECOND, &mut on, &cancel).unwrap();
+            let mut ended = Idle(Some("exit status 0"));
+            let result = watch.until(Until::Finished, &mut ended);
+            assert!(matches!(result, Err(RunError::Guest(_))), "{result:?}");
+        });
     }
 
     #[test]

@@ -45,15 +45,30 @@ impl WorkDir {
 fn sweep(work: &Path) -> io::Result<()> {
     for entry in fs::read_dir(work)? {
         let path = entry?.path();
-        if path.is_dir() && Lock::try_acquire(&path.join(LOCK))?.is_some() {
-            fs::remove_dir_all(path)?;
+        match sweep_one(&path) {
+            // Otherwise its user has removed it meanwhile, or is about to.
+            Err(error) if error.kind() != io::ErrorKind::NotFound && path.exists() => {
+                return Err(error);
+            }
+            _ => {}
         }
+    }
+    Ok(())
+}
+
+/// Removes a directory if its user has died.
+fn sweep_one(path: &Path) -> io::Result<()> {
+    let lock = path.join(LOCK);
+    if path.is_dir() && Lock::try_acquire(&lock)?.is_some() {
+        fs::remove_dir_all(path)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -69,5 +84,23 @@ mod tests {
         let path = other.path().to_owned();
         drop(other);
         assert!(!path.exists() && living.path().exists());
+    }
+
+    #[test]
+    fn who_ends_while_another_sweeps_is_no_error() {
+        let cache = tempfile::tempdir().unwrap();
+        let make = || {
+            for _ in 0..200 {
+                let own = WorkDir::new(cache.path()).unwrap();
+                for name in ["plan", "stream", "console", "stderr"] {
+                    fs::write(own.path().join(name), "").unwrap();
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(make);
+            }
+        });
     }
 }

@@ -19,6 +19,9 @@ pub fn of_run(error: &RunError) -> &'static str {
         (_, Some(Error::Snapshot(_))) => {
             " (`punctual cache prune` makes room, --cold does without)"
         }
+        (_, Some(Error::NotResumed { .. })) => {
+            " (`punctual cache prune --all` removes it, --cold does without)"
+        }
         _ => "",
     }
 }
@@ -159,6 +162,13 @@ mod tests {
         };
         let of_board = of_command(&of_board.into());
         assert_eq!(of_board, " (or name it by PUNCTUAL_WIRE_RISCV64)");
+    }
+
+    #[test]
+    fn a_booted_guest_that_cannot_be_resumed_can_be_removed() {
+        let (status, said) = ("exit status 1".to_owned(), String::new());
+        let hint = of_run(&RunError::bench(Error::NotResumed { status, said }));
+        assert!(hint.contains("`punctual cache prune --all`"), "{hint}");
     }
 
     #[test]

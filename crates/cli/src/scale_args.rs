@@ -66,7 +66,9 @@ fn parse_share(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|share| *share > 0.0 && *share <= 1000.0)
-        .ok_or_else(|| "expected a number above 0, such as 0.01; 1 is the full size".into())
+        .ok_or_else(|| {
+            "expected a number above 0, 1000 at most, such as 0.01; 1 is the full size".into()
+        })
 }
 
 fn parse_samples(text: &str) -> Result<u64, String> {
@@ -149,6 +151,7 @@ mod tests {
     fn shares_and_counts_are_read_with_their_limits() {
         assert_eq!(parse_share("0.01"), Ok(0.01));
         assert!(parse_share("0").is_err() && parse_share("nan").is_err());
+        assert!(parse_share("2000").unwrap_err().contains("1000 at most"));
         for (text, count) in [
             ("7", 7),
             ("1e6", 1_000_000),

@@ -60,7 +60,7 @@ pub struct Step {
     #[serde(rename = "all_ns")]
     #[cfg_attr(test, schemars(with = "u64"))]
     all: Nanos,
-    /// The same in the other run; null if there is none.
+    /// The same in the other run; null if there is none, or if it did not measure this.
     #[serde(rename = "other_all_ns")]
     #[cfg_attr(test, schemars(with = "Option<u64>"))]
     other_all: Option<Nanos>,
@@ -78,9 +78,10 @@ pub struct Function {
     #[serde(rename = "own_ns")]
     #[cfg_attr(test, schemars(with = "u64"))]
     pub own: Nanos,
-    /// The number of times that it was entered; null for code of programs.
+    /// The number of times that it was entered; null for code of programs, and for a function that
+    /// only went on with what had begun before the step.
     pub entered: Option<u64>,
-    /// Its own time in the other run; null if there is none.
+    /// Its own time in the other run; null if there is none, or if it did not measure this.
     #[serde(rename = "other_own_ns")]
     #[cfg_attr(test, schemars(with = "Option<u64>"))]
     pub other_own: Option<Nanos>,
@@ -132,15 +133,29 @@ pub fn functions(own: &Profile, other: Option<&Profile>) -> Vec<Function> {
     all
 }
 
+/// Returns the step of another run that measures the same as this one of a run; `None` if it has
+/// none. Its plan may have it elsewhere.
+pub fn step_beside(run: &Run, step: u32, other: &Run) -> Option<u32> {
+    let own = run.recordings.iter().filter(|one| one.key.step == step);
+    own.map(|one| &one.key).find_map(|key| {
+        let mut all = other.recordings.iter();
+        let found = all.find(|one| one.key.is_same_measurement(key))?;
+        Some(found.key.step)
+    })
+}
+
 impl Profiled {
-    /// Puts the profiles of some of a run's steps together, beside those of the same steps of
-    /// another run.
+    /// Puts the profiles of some of a run's steps together, each beside that of the step of another
+    /// run that measures the same.
     pub fn of(run: &Run, profiles: &[Profile], other: Option<(&Run, &[Profile])>) -> Self {
         let step = |profile: &Profile| {
             let mut recordings = run.recordings.iter();
             let key = recordings.find(|one| one.key.step == profile.step);
             let key = key.map(|one| &one.key);
-            let beside = other.and_then(|(_, all)| all.iter().find(|one| one.step == profile.step));
+            let beside = other.and_then(|(other, all)| {
+                let step = step_beside(run, profile.step, other)?;
+                all.iter().find(|one| one.step == step)
+            });
             Step {
                 step: profile.step,
                 probe: key.map(|key| key.probe.clone()).unwrap_or_default(),
@@ -163,7 +178,7 @@ impl Profiled {
         block::text(&self.blocks(top), width)
     }
 
-    /// As a page, with `top` functions of each step; the others are folded.
+    /// As a page, with `top` functions of each step.
     pub fn page(&self, top: usize) -> String {
         let (lead, chapters) = block::page(&self.blocks(top));
         let title = format!("{}: where did its steps' time go?", self.run.name());
@@ -175,8 +190,8 @@ impl Profiled {
         let against = against.map_or_else(String::new, |other| format!(", and {}", other.name()));
         let mut blocks = vec![Block::Para(format!("{}{against}", self.run.name()))];
         for step in &self.steps {
-            blocks.push(Block::Head(step.title()));
-            blocks.push(step.table(top, against.is_empty()));
+            blocks.push(Block::Head(step.title(!against.is_empty())));
+            blocks.push(step.table(top));
             let left = step.functions.len().saturating_sub(top);
             if left > 0 {
                 let more = format!("{} more: --top, or --json.", thousands(left as u64));
@@ -184,9 +199,9 @@ impl Profiled {
             }
         }
         blocks.push(Block::Para(
-            "Times of a function itself, without those that it calls, in virtual time: 1 ns is one \
-             instruction unless the suite says otherwise. All threads and CPUs count: the kernel's, \
-             the probe's and the load's."
+            "A time is that of a function itself, without those that it calls. All threads and CPUs \
+             count: the kernel's, the probe's and the load's. Virtual time: lengths of code paths, \
+             not times of a certain CPU."
                 .to_owned(),
         ));
         blocks
@@ -209,8 +224,9 @@ impl Side {
 }
 
 impl Step {
-    /// `step 3, hackbench / idle: 160 ms, where the other run has 40.0 ms`.
-    fn title(&self) -> String {
+    /// `step 3, hackbench / idle: 160 ms, where the other run has 40.0 ms`. For readers, the first
+    /// step is 1.
+    fn title(&self, is_compared: bool) -> String {
         let Self {
             step,
             probe,
@@ -219,18 +235,19 @@ impl Step {
             other_all,
             ..
         } = self;
-        let other = other_all.map(|other| format!(", where the other run has {other}"));
-        format!(
-            "step {step}, {probe} / {load}: {all}{}",
-            other.unwrap_or_default()
-        )
+        let other = match other_all {
+            Some(other) => format!(", where the other run has {other}"),
+            None if is_compared => ", which the other run did not measure".to_owned(),
+            None => String::new(),
+        };
+        format!("step {}, {probe} / {load}: {all}{other}", step + 1)
     }
 
-    fn table(&self, top: usize, is_alone: bool) -> Block {
-        let head: &[&str] = if is_alone {
+    fn table(&self, top: usize) -> Block {
+        let head: &[&str] = if self.other_all.is_none() {
             &["itself, ns", "share", "entered", "function"]
         } else {
-            &["itself, ns", "other, ns", "entered", "other", "function"]
+            &["itself, ns", "other, ns", "entered (other)", "function"]
         };
         let entered = |count: Option<u64>| count.map_or_else(|| "–".to_owned(), thousands);
         let row = |one: &Function| {
@@ -239,8 +256,7 @@ impl Step {
                 Some(other) => vec![
                     exact(one.own),
                     exact(other),
-                    entered(one.entered),
-                    entered(one.other_entered),
+                    format!("{} ({})", entered(one.entered), entered(one.other_entered)),
                     name,
                 ],
                 None => {
@@ -261,6 +277,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::{self, assert_has};
 
     fn profile(functions: &[(&str, i64, Option<u64>)]) -> Profile {
         let ran = |(name, own, entered): &(&str, i64, Option<u64>)| {
@@ -303,6 +320,36 @@ mod tests {
             (Some(2), Some(2)),
         ];
         assert_eq!(counts.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_step_stands_beside_that_which_measures_the_same() {
+        let run = |probes: &[&str]| {
+            let recording = |(step, probe): (u32, &&str)| {
+                let mut recording = fixtures::recording([*probe, "idle", ""], &[7]);
+                recording.key.step = step;
+                recording
+            };
+            fixtures::run_with((0..).zip(probes).map(recording).collect())
+        };
+        let of = |step, own| Profile {
+            step,
+            ..profile(&[("f", own, Some(1))])
+        };
+        let (here, there) = (run(&["timer", "hackbench"]), run(&["hackbench", "futex"]));
+        let (own, other) = ([of(0, 10), of(1, 900)], [of(0, 800), of(1, 5)]);
+        let found = Profiled::of(&here, &own, Some((&there, &other)));
+        let beside: Vec<_> = found.steps.iter().map(|one| one.other_all).collect();
+        assert_eq!(beside, [None, Some(Nanos(800))]);
+        // What has nothing beside it has a share, and no column of another run.
+        let told = found.text(9, 100);
+        let expected = [
+            "step 1, timer / idle: 10 ns, which the other run did not measure",
+            "itself, ns    share  entered  function",
+            "step 2, hackbench / idle: 900 ns, where the other run has 800 ns",
+            "itself, ns  other, ns  entered (other)  function",
+        ];
+        assert_has(&told, &expected);
     }
 
     #[test]

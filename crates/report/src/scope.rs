@@ -24,6 +24,8 @@ pub type Story = Result<Explained, String>;
 pub(crate) fn told(story: &Story) -> String {
     match story.as_ref().map(|one| one.breakdown.as_ref()) {
         Ok(Ok(told)) => text::sentence(told),
+        // An error may say it already.
+        Ok(Err(why)) | Err(why) if why.contains("not explained: ") => why.clone(),
         Ok(Err(why)) | Err(why) => format!("not explained: {why}"),
     }
 }

@@ -144,7 +144,7 @@ pub struct OfRun {
 /// Releases without a change between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// The first and the last of them, by their numbers.
+    /// The first and the last of them that have figures, by their numbers.
     pub releases: (usize, usize),
     /// The middle figure of all their runs.
     pub middle: Nanos,
@@ -169,8 +169,11 @@ impl Row {
             let values = self.values[from..to].iter().flatten();
             let mut values: Vec<Nanos> = values.map(|one| one.value).collect();
             values.sort_unstable();
+            // Nothing is known of releases without figures, at either end.
+            let mut measured = (from..to).filter(|at| !self.values[*at].is_empty());
+            let first = measured.next()?;
             Some(Level {
-                releases: (from, to - 1),
+                releases: (first, measured.next_back().unwrap_or(first)),
                 middle: *values.get(values.len() / 2)?,
                 ends: (*values.first()?, *values.last()?),
                 change: self.changes.iter().find(|one| one.at == from).copied(),
@@ -323,9 +326,27 @@ fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
             release.iter().map(|one| one.value.0 as f64).collect()
         };
         let series: Vec<Vec<f64>> = row.values.iter().map(of_release).collect();
-        row.changes = change_points(&series, level);
+        row.changes = measured_changes(&series, change_points(&series, level));
     }
     rows
+}
+
+/// Returns the changes, each at the first release from there on that has figures: those without are
+/// not known to be different. A change with figures on one side only is none.
+fn measured_changes(series: &[Vec<f64>], found: Vec<ChangePoint>) -> Vec<ChangePoint> {
+    let has_figures = |release: &Vec<f64>| !release.is_empty();
+    let measured = |one: ChangePoint| {
+        let (before, since) = series.split_at(one.at);
+        let gaps = since.iter().position(has_figures)?;
+        let at = one.at + gaps;
+        before
+            .iter()
+            .any(has_figures)
+            .then_some(ChangePoint { at, ..one })
+    };
+    let mut changes: Vec<ChangePoint> = found.into_iter().filter_map(measured).collect();
+    changes.dedup_by_key(|one| one.at);
+    changes
 }
 
 /// The level of each of so many rows, which pays its share.

@@ -14,7 +14,7 @@ use punctual_scope::profile::Profile;
 use serde::Serialize;
 
 use crate::profile;
-use crate::scope::compare::{differences, own_times};
+use crate::scope::compare::{OwnTimes, differences, own_times};
 use crate::scope::page::{Other, code, compared};
 use crate::scope::{Story, text, told};
 use crate::text::{clean, wrap};
@@ -122,9 +122,11 @@ impl Why {
         let differences = match (&self.profiles, self.breakdowns()) {
             (Some(profiles), _) => {
                 let [own, other] = profiles.each_ref().map(profile::own_times);
-                differences(&own, &other)
+                differences(&named(own), &named(other))
             }
-            (None, Some([own, other])) => differences(&own_times(own), &own_times(other)),
+            (None, Some([own, other])) => {
+                differences(&named(own_times(own)), &named(own_times(other)))
+            }
             (None, None) => return Vec::new(),
         };
         let all = differences
@@ -190,9 +192,9 @@ impl Why {
         let gone = self.gone();
         let gone = gone.iter().map(ToString::to_string).collect();
         let all = [
-            self.step().map(|step| step.to_string()),
             listed("no longer called", gone),
             listed("longer than before", words(&self.longer())),
+            self.step().map(|step| step.to_string()),
         ];
         all.into_iter().flatten().collect()
     }
@@ -249,7 +251,9 @@ fn calls(story: &Breakdown) -> BTreeSet<(&str, &str)> {
     let mut calls = BTreeSet::new();
     for (stack, _) in &story.flame {
         let functions: Vec<&str> = frames(stack).collect();
-        calls.extend(functions.windows(2).map(|pair| (pair[0], pair[1])));
+        let pairs = functions.windows(2).map(|pair| (pair[0], pair[1]));
+        // A part that a compiler has taken out of a function is no call.
+        calls.extend(pairs.filter(|(caller, callee)| caller != callee));
     }
     calls
 }
@@ -258,7 +262,25 @@ fn calls(story: &Breakdown) -> BTreeSet<(&str, &str)> {
 /// another CPU.
 fn frames(stack: &str) -> impl Iterator<Item = &str> {
     let threads = 1 + usize::from(stack.starts_with("the turns of "));
-    stack.split(';').skip(threads)
+    stack.split(';').skip(threads).map(own_name)
+}
+
+/// What a compiler adds to the name of a function that it has changed: another release's need not.
+const ADDED: [&str; 3] = [".constprop.", ".isra.", ".part."];
+
+/// Returns a function's own name: that of `do_exit.isra.0` is `do_exit`.
+fn own_name(name: &str) -> &str {
+    let ends = ADDED.iter().filter_map(|added| name.find(*added));
+    &name[..ends.min().unwrap_or(name.len())]
+}
+
+/// Returns the times by the functions' own names.
+fn named(times: OwnTimes<'_>) -> OwnTimes<'_> {
+    let mut all = OwnTimes::new();
+    for (name, time) in times {
+        *all.entry(own_name(name)).or_default() += time;
+    }
+    all
 }
 
 #[cfg(test)]
@@ -316,6 +338,19 @@ mod tests {
     }
 
     #[test]
+    fn a_function_that_another_compiler_has_changed_is_still_called_and_no_other() {
+        let there = ["t;block;boost.isra.0;boost.part.0"];
+        let here = ["t;block;boost.constprop.1"];
+        assert_eq!(gone(&here, &there), [""; 0]);
+        assert_eq!(gone(&there, &here), [""; 0]);
+        assert!(why(&here, &there).longer().is_empty());
+        assert_eq!(gone(&["t;block"], &there), ["`boost` by `block`"]);
+        // No part of a name that a compiler has not added goes.
+        assert_eq!(own_name("ld-linux-x86-64.so.2"), "ld-linux-x86-64.so.2");
+        assert_eq!(own_name("control (loop.c:17)"), "control (loop.c:17)");
+    }
+
+    #[test]
     fn samples_that_took_another_way_have_no_missing_call() {
         let there = ["t;f;a", "t;f;b", "t;f;c", "t;f;d"];
         assert_eq!(gone(&["t;f;a"], &there).len(), 3);
@@ -347,8 +382,8 @@ mod tests {
             profiles: Some(Box::new([profile(60_993), profile(1_993)])),
         };
         let expected = [
-            "the whole step took 61.0 µs of CPU time (was 2.00 µs)",
             "longer than before: `pipe_write` 61.0 µs (was 1.99 µs)",
+            "the whole step took 61.0 µs of CPU time (was 2.00 µs)",
         ];
         assert_eq!(why.sentences(), expected);
         let told = why.text(60);

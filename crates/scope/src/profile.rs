@@ -37,7 +37,7 @@ pub struct Ran {
     /// Time in the function itself, without those that it calls.
     pub own: Nanos,
     /// The number of times that its first instruction ran; `None` for code whose first instruction
-    /// is not known, as in programs.
+    /// is not known, as in programs, or did not run: a thread was in it when the step began.
     pub entered: Option<u64>,
 }
 
@@ -140,16 +140,25 @@ impl<'a> Counter<'a> {
         counts[number].times += 1;
     }
 
+    /// Returns true if a block begins with its function's first instruction. Code that a compiler
+    /// has moved away has a symbol of its own, to which the function itself jumps.
+    fn is_entry(&self, block: u32) -> bool {
+        let (_, is_first) = self.library.func(block);
+        let start = self.library.block(block).start;
+        let symbol = self.library.names.symbols().at(start);
+        is_first && !symbol.is_some_and(|(symbol, _)| symbol.name.contains(".cold"))
+    }
+
     fn finish(self, clock: GuestClock) -> Vec<Profile> {
         let steps = self.steps.iter().zip(0..);
         let profile = |(counts, step): (&Vec<Count>, u32)| {
             let mut functions: BTreeMap<Func, Count> = BTreeMap::new();
             let ran = counts.iter().zip(0..).filter(|(count, _)| count.times > 0);
             for (count, block) in ran {
-                let (func, is_first) = self.library.func(block);
+                let (func, _) = self.library.func(block);
                 let sum = functions.entry(func).or_default();
                 sum.instructions += count.instructions;
-                sum.times += if is_first { count.times } else { 0 };
+                sum.times += if self.is_entry(block) { count.times } else { 0 };
             }
             let all = functions.values().map(|count| count.instructions).sum();
             let ran = |(func, count): (Func, Count)| {
@@ -168,5 +177,73 @@ impl<'a> Counter<'a> {
             }
         };
         steps.map(profile).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::Architecture;
+    use punctual_trace::{Block, Insn};
+
+    use super::*;
+    use crate::symbols::Symbols;
+    use crate::user_symbols::UserSymbols;
+
+    const KALLSYMS: &str = "\
+ffffffff81001000 T worker
+ffffffff81002000 t worker.cold
+ffffffff81003000 T other
+";
+
+    fn block(number: u32, address: u64, count: u64) -> Item {
+        let nop = |address| Insn {
+            address,
+            bytes: vec![0x90],
+        };
+        let insns = (address..address + count).map(nop).collect();
+        Item::Block(Block { number, insns })
+    }
+
+    fn marker(marker: Marker) -> Item {
+        Item::Words(vec![Word::Marker(marker.kind())])
+    }
+
+    #[test]
+    fn each_step_has_its_own_counts_and_no_call_enters_code_that_was_moved_away() {
+        let symbols = Symbols::parse(Architecture::Amd64, KALLSYMS).unwrap();
+        let programs = UserSymbols::default();
+        let mut counter = Counter::new(Names::new(&symbols, &programs));
+        let address = |page: u64| 0xffff_ffff_8100_0000 + page * 0x1000;
+        let [worker, cold, other] = [1, 2, 3].map(address);
+        for item in [
+            block(0, worker, 3),
+            block(1, cold, 2),
+            block(2, other, 1),
+            Item::Whole(vec![2]),
+            marker(Marker::Step),
+            Item::Whole(vec![0, 1, 0]),
+            marker(Marker::Step),
+            Item::Words(vec![Word::Ran {
+                block: 0,
+                instructions: 2,
+            }]),
+            marker(Marker::End),
+            Item::Whole(vec![2]),
+        ] {
+            counter.take(&item);
+        }
+        let step = |step, own, entered| {
+            let ran = Ran {
+                own: Nanos(own),
+                entered: Some(entered),
+            };
+            Profile {
+                step,
+                all: Nanos(own),
+                functions: [("worker".to_owned(), ran)].into(),
+            }
+        };
+        let found = counter.finish(GuestClock::new(2, 1_000_000).unwrap());
+        assert_eq!(found, [step(0, 16, 2), step(1, 4, 1)]);
     }
 }

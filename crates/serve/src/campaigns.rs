@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::routes::load;
 use jiff::Timestamp;
 use punctual_model::run::{Run, State};
-use punctual_report::campaign::Campaign as Report;
+use punctual_report::campaign::{Campaign as Report, RunOf};
 use punctual_store::{Campaign, RunAt, Store, StoreError};
 
 /// The figures of campaigns that were asked for.
@@ -70,7 +70,10 @@ impl Figures {
         }
         for one in ended() {
             if !self.taken.contains_key(&one.run) {
-                self.take(one, &load(store, &one.run)?);
+                match load(store, &one.run) {
+                    Err(why @ StoreError::Part { .. }) => self.lack(one, &why),
+                    run => self.take(one, &run?),
+                }
                 self.taken.insert(one.run.clone(), one.stories);
             }
         }
@@ -104,6 +107,24 @@ impl Figures {
         }
     }
 
+    /// Notes that a run is damaged: the others are shown, and what it measured is missing.
+    fn lack(&mut self, at: &RunAt, why: &StoreError) {
+        let part = self.report.settings.get_mut(at.setting);
+        let subject = part.and_then(|part| part.subjects.get_mut(at.subject));
+        let Some(runs) = subject.map(|subject| &mut subject.runs) else {
+            return;
+        };
+        let lacking = RunOf {
+            id: at.run.clone(),
+            seed: at.seed,
+            state: State::Failed,
+            digest: None,
+            gaps: vec![why.to_string()],
+        };
+        let place = runs.partition_point(|one| one.seed < at.seed);
+        runs.insert(place, lacking);
+    }
+
     /// Estimates the time for the remaining runs from the finished ones, with as many at a time as
     /// now. `None` if nobody runs any, or nothing is known yet.
     pub fn left(&self, campaign: &Campaign) -> Option<Duration> {
@@ -132,6 +153,34 @@ mod tests {
 
     use super::*;
     use crate::tests::{campaign, fill};
+
+    #[test]
+    fn a_damaged_run_is_a_gap_and_hides_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        fill(&path, &[300, 900]);
+        let store = Store::open(&path).unwrap();
+        let id = campaign(&store, &["r1", "r2"]);
+        drop(store);
+        // The version that made one of the runs.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(5).position(|part| part == b"0.1.0").unwrap();
+        bytes[at..at + 5].copy_from_slice(b"0.1.9");
+        std::fs::write(&path, bytes).unwrap();
+        let store = Store::open(&path).unwrap();
+        let is_damaged = |id: &&str| store.load(id).is_err();
+        let damaged: Vec<&str> = ["r1", "r2"].into_iter().filter(is_damaged).collect();
+        assert_eq!(damaged.len(), 1);
+        let found = Campaigns::default().now(&store, &id, |_, figures| {
+            let runs = &figures.report.settings[0].subjects[0].runs;
+            let finished = runs.iter().filter(|run| run.state == State::Finished);
+            (runs.len(), finished.count(), figures.report.gaps())
+        });
+        let (all, finished, gaps) = found.unwrap();
+        assert_eq!((all, finished), (2, 1));
+        let expected = format!("run {}: its row is damaged (", damaged[0]);
+        assert!(gaps.len() == 1 && gaps[0].contains(&expected), "{gaps:?}");
+    }
 
     #[test]
     fn a_run_is_read_again_once_it_has_another_story() {

@@ -226,7 +226,7 @@ impl NotDone {
     fn answer(&self, request: &routes::Request) -> routes::Answer {
         match self {
             Self::Store(error) => routes::failed(request, error),
-            Self::Broken => routes::broken(),
+            Self::Broken => routes::broken(request),
         }
     }
 }

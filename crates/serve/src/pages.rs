@@ -195,9 +195,7 @@ fn row(run: &Summary, longest: Option<&[Longest]>, is_choice: bool) -> Markup {
 
 /// The page of one run, with everything else that the store knows of it.
 pub fn run(page: Page, run: &Run, stories: &[Story], baselines: &[(String, Vec<String>)]) -> Page {
-    let others = baselines
-        .iter()
-        .filter(|(_, runs)| *runs != [run.id.clone()]);
+    let others = baselines.iter().filter(|(_, runs)| !runs.contains(&run.id));
     let others: Vec<_> = others.cloned().collect();
     let own = baselines.iter().filter(|(_, runs)| runs.contains(&run.id));
     let own: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();

@@ -251,9 +251,9 @@ fn is_raw(query: &Query) -> bool {
 }
 
 /// The answer after a defect.
-pub fn broken() -> Answer {
+pub fn broken(request: &Request) -> Answer {
     let what = "this page cannot be drawn: that is a defect of Punctual, please report it";
-    failure(&Request::default(), 500, what)
+    failure(request, 500, what)
 }
 
 /// The answer to a request.

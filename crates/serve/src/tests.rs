@@ -242,7 +242,26 @@ fn no_run_is_judged_against_itself() {
         assert_eq!(status, 400, "{body}");
         assert!(body.contains("r1 is of baseline base"), "{body}");
         assert_eq!(get(address, "/api/gate?run=r2&baseline=base").0, 200);
+        // And none is offered a baseline that holds it, alone or beside others.
+        let both = ["r1".to_owned(), "r2".to_owned()];
+        store.set_baseline("both", &both).unwrap();
+        let (_, page) = get(address, "/runs/r2");
+        assert!(page.contains("<option value=\"base\">"), "{page}");
+        assert!(!page.contains("<option value=\"both\">"), "{page}");
     });
+}
+
+#[test]
+fn after_a_defect_too_a_program_gets_json() {
+    let kind = |path: &str| {
+        let path = path.to_owned();
+        let query = String::new();
+        NotDone::Broken
+            .answer(&routes::Request { path, query })
+            .kind
+    };
+    assert_eq!(kind("/api/runs"), "application/json");
+    assert_eq!(kind("/runs/r1"), "text/html; charset=utf-8");
 }
 
 #[test]

@@ -137,13 +137,23 @@ pub fn end(
 
 pub fn all(transaction: &Transaction) -> Result<Vec<CampaignSummary>, Fault> {
     let newest_first = format!("{} ORDER BY number DESC", sql::SELECT_CAMPAIGNS);
-    transaction.all(&newest_first, &[], summary)
+    transaction.all(&newest_first, &[], |row| {
+        let asked = match asked(row) {
+            Err(Fault::Store(why @ StoreError::Part { .. })) => Asked {
+                name: row.get("name")?,
+                summary: why.to_string(),
+                ..Asked::default()
+            },
+            asked => asked?,
+        };
+        summary(row, asked)
+    })
 }
 
 pub fn one(transaction: &Transaction, id: &str) -> Result<Campaign, Fault> {
     let of_campaign = named_params! { ":campaign": number_of(id)? };
     let statement = format!("{} WHERE number = :campaign", sql::SELECT_CAMPAIGNS);
-    let summary = transaction.first(&statement, of_campaign, summary)?;
+    let summary = transaction.first(&statement, of_campaign, |row| summary(row, asked(row)?))?;
     let summary = summary.ok_or_else(|| StoreError::UnknownCampaign { id: id.into() })?;
     let mut runs: Vec<RunAt> = Vec::new();
     transaction.each(sql::SELECT_PLANNED, of_campaign, &mut |row| {
@@ -163,7 +173,10 @@ pub fn one(transaction: &Transaction, id: &str) -> Result<Campaign, Fault> {
 /// Copies a campaign from one store to another.
 pub fn copy(here: &Transaction, id: &str, there: &Transaction) -> Result<(), Fault> {
     let of_campaign = named_params! { ":campaign": number_of(id)? };
-    let row = here.first(sql::SELECT_CAMPAIGN_ROW, of_campaign, rows::cells)?;
+    let row = here.first(sql::SELECT_CAMPAIGN_ROW, of_campaign, |row| {
+        asked(row)?;
+        rows::cells(row)
+    })?;
     let row = row.ok_or_else(|| StoreError::UnknownCampaign { id: id.into() })?;
     insert_row(there, "campaigns", &row, None, "")?;
     let last = there.first(sql::SELECT_LAST_CAMPAIGN, &[], |row| {
@@ -179,7 +192,8 @@ pub fn copy(here: &Transaction, id: &str, there: &Transaction) -> Result<(), Fau
     })
 }
 
-fn summary(row: &Row) -> Result<CampaignSummary, Fault> {
+/// The request in a row; an error if it differs from what was stored.
+fn asked(row: &Row) -> Result<Asked, Fault> {
     let number: i64 = row.get("number")?;
     let body: String = row.get("body")?;
     let damaged = |reason: String| StoreError::Part {
@@ -188,11 +202,14 @@ fn summary(row: &Row) -> Result<CampaignSummary, Fault> {
         reason,
     };
     body::check(body.as_bytes(), row.get("crc")?).map_err(damaged)?;
-    let asked = serde_json::from_str(&body).map_err(|error| damaged(error.to_string()))?;
+    Ok(serde_json::from_str(&body).map_err(|error| damaged(error.to_string()))?)
+}
+
+fn summary(row: &Row, asked: Asked) -> Result<CampaignSummary, Fault> {
     let ended: Option<String> = row.get("ended")?;
     let (owner, is_alive) = rows::owner(row)?;
     Ok(CampaignSummary {
-        id: id_of(number),
+        id: id_of(row.get("number")?),
         asked,
         begun: row.get("begun")?,
         is_under_way: ended.is_none() && is_alive,

@@ -190,12 +190,4 @@ impl Cell<'_> {
             Self::Owned(value) => value.into(),
         }
     }
-
-    /// The value, detached from its row.
-    pub fn into_owned(self) -> Value {
-        match self {
-            Self::Borrowed(value) => value.into(),
-            Self::Owned(value) => value,
-        }
-    }
 }

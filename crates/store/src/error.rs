@@ -275,13 +275,14 @@ pub enum StoreError {
         /// Names that look like it.
         close: Vec<String>,
     },
-    /// A part of a run differs from what was stored.
+    /// A part of a run or of a campaign differs from what was stored.
     #[error(
-        "run {id}: {part} is damaged ({reason}): restore the store from a copy, \
-         or remove the run and repeat it"
+        "{} {id}: {part} is damaged ({reason}): restore the store from a copy, or {}",
+        damaged(id).0,
+        damaged(id).1
     )]
     Part {
-        /// The run.
+        /// The run, or the campaign.
         id: String,
         /// The part: a recording's title, or the name of a column.
         part: String,
@@ -297,6 +298,15 @@ fn hint(close: &[String]) -> String {
     match close {
         [] => String::new(),
         close => format!(": did you mean {}?", close.join(" or ")),
+    }
+}
+
+/// What has this id, and what else to do if it is damaged.
+fn damaged(id: &str) -> (&'static str, &'static str) {
+    if id.starts_with('c') {
+        ("campaign", "begin the campaign again")
+    } else {
+        ("run", "remove the run and repeat it")
     }
 }
 

@@ -499,18 +499,24 @@ impl Store {
         })
     }
 
+    /// Returns an error if one of these runs cannot be removed: it does not exist, it is still being
+    /// written, or a baseline holds it.
+    pub fn check_removable(&self, ids: &[String]) -> Result<(), StoreError> {
+        self.transact(Kind::Read, |transaction| {
+            for id in ids {
+                check_removable(transaction, rows::find(transaction, id)?)?;
+            }
+            Ok(())
+        })
+    }
+
     /// Removes a run with everything that belongs to it, unless it is still being written.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
         self.transact(Kind::Write, |transaction| {
             let number = rows::find(transaction, id)?;
             transaction.hold_baselines()?;
             transaction.hold_run(number)?;
-            if let Some(owner) = rows::select_writer(transaction, number)? {
-                let (id, pid) = (rows::id_of(number), owner.pid);
-                let host = (!owner.is_here()).then_some(owner.host);
-                return Err(StoreError::Alive { id, pid, host }.into());
-            }
-            baselines::check_not_needed(transaction, number)?;
+            check_removable(transaction, number)?;
             transaction.execute(sql::DELETE_RUN, named_params! { ":run": number })?;
             Ok(())
         })
@@ -572,7 +578,7 @@ impl Store {
         })
     }
 
-    /// All campaigns, newest first.
+    /// All campaigns, newest first. A damaged one hides no other: its summary says what is wrong.
     pub fn campaigns(&self) -> Result<Vec<CampaignSummary>, StoreError> {
         self.transact(Kind::Read, campaigns::all)
     }
@@ -704,6 +710,16 @@ fn insert(transaction: &Transaction, run: &Run, uid: &str, owner: &Owner) -> Res
         rows::insert_unsupported(transaction, number, unsupported)?;
     }
     Ok(number)
+}
+
+/// Returns an error if a run is still being written, or a baseline holds it.
+fn check_removable(transaction: &Transaction, number: i64) -> Result<(), Fault> {
+    if let Some(owner) = rows::select_writer(transaction, number)? {
+        let (id, pid) = (rows::id_of(number), owner.pid);
+        let host = (!owner.is_here()).then_some(owner.host);
+        return Err(StoreError::Alive { id, pid, host }.into());
+    }
+    baselines::check_not_needed(transaction, number)
 }
 
 /// Returns true if a run's owner was gone before it ended the run.

@@ -215,7 +215,11 @@ pub fn select_same(transaction: &Transaction, run: &Run) -> Result<Option<i64>, 
 pub fn cells(row: &Row) -> Result<Vec<(String, Value)>, Fault> {
     let columns = row.columns().into_iter();
     let cell = |column: String| {
-        let value = row.cell(&column)?.into_owned();
+        let value = match row.cell(&column)?.value() {
+            // A damaged text may be no UTF-8.
+            ValueRef::Text(_) => Value::Text(row.get(&column)?),
+            other => other.into(),
+        };
         Ok((column, value))
     };
     columns.map(cell).collect()
@@ -292,23 +296,27 @@ pub fn select_summaries(transaction: &Transaction) -> Result<Vec<Summary>, Fault
 
 /// The summary of a run in the list.
 pub fn summary(row: &Row) -> Result<Summary, Fault> {
-    let (state, owner) = state_and_owner(row)?;
-    let recordings = row.get::<i64>("recordings")? as usize;
-    Ok(Summary {
-        id: id_of(row.get("number")?),
-        suite: row.get("suite")?,
-        subject: subject(row)?,
-        seed: row.get::<i64>("seed")? as u64,
-        state,
-        started: row.get("started")?,
-        finished: row.get("finished")?,
-        // Earlier versions gave one to runs in which nothing was measured.
-        digest: row
-            .get("digest")
-            .map(|digest: Option<String>| digest.filter(|_| recordings > 0))?,
-        recordings,
-        host: owner.host,
-    })
+    let number = row.get("number")?;
+    let read = || -> Result<Summary, Fault> {
+        let (state, owner) = state_and_owner(row)?;
+        let recordings = row.get::<i64>("recordings")? as usize;
+        Ok(Summary {
+            id: id_of(number),
+            suite: row.get("suite")?,
+            subject: subject(row)?,
+            seed: row.get::<i64>("seed")? as u64,
+            state,
+            started: row.get("started")?,
+            finished: row.get("finished")?,
+            // Earlier versions gave one to runs in which nothing was measured.
+            digest: row
+                .get("digest")
+                .map(|digest: Option<String>| digest.filter(|_| recordings > 0))?,
+            recordings,
+            host: owner.host,
+        })
+    };
+    read().map_err(|fault| name_run(number, fault))
 }
 
 /// The current state of a run, and its owner.
@@ -334,12 +342,15 @@ pub fn select_writer(transaction: &Transaction, number: i64) -> Result<Option<Ow
 
 /// A whole run; returns an error if any part of it differs from what was stored.
 pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
-    let mut run = select_head(transaction, number)?;
-    run.steps = select_steps(transaction, number)?;
-    run.recordings = select_recordings(transaction, number)?;
-    run.unsupported = select_unsupported(transaction, number)?;
-    check_digest(transaction, number, &run)?;
-    Ok(run)
+    let read = || -> Result<Run, Fault> {
+        let mut run = select_head(transaction, number)?;
+        run.steps = select_steps(transaction, number)?;
+        run.recordings = select_recordings(transaction, number)?;
+        run.unsupported = select_unsupported(transaction, number)?;
+        check_digest(transaction, number, &run)?;
+        Ok(run)
+    };
+    read().map_err(|fault| name_run(number, fault))
 }
 
 /// Checks that a run's recordings are those that it had when it ended.
@@ -524,6 +535,16 @@ pub fn damage(number: i64, part: &str, reason: String) -> StoreError {
         id: id_of(number),
         part: part.into(),
         reason,
+    }
+}
+
+/// Names the run to which a damaged column belongs.
+pub fn name_run(number: i64, fault: Fault) -> Fault {
+    match fault {
+        Fault::Value { column, source } => {
+            damage(number, &format!("column {column}"), source.to_string()).into()
+        }
+        fault => fault,
     }
 }
 

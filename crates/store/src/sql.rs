@@ -276,10 +276,11 @@ pub const FORGET_COMMITS: &str = "DELETE FROM commits WHERE at < unixepoch() - 8
 /// Counts the bytes that the parts of a run take.
 pub const SELECT_WEIGHT: &str = "
 SELECT CAST(
-    (SELECT coalesce(sum(length(body)), 0) FROM recordings WHERE run = :run)
-    + (SELECT coalesce(sum(length(body)), 0) FROM steps WHERE run = :run)
-    + (SELECT coalesce(sum(length(body) + length(told)), 0) FROM stories WHERE run = :run)
-    + (SELECT length(console) + length(plan) FROM runs WHERE number = :run)
+    (SELECT coalesce(sum(octet_length(body)), 0) FROM recordings WHERE run = :run)
+    + (SELECT coalesce(sum(octet_length(body)), 0) FROM steps WHERE run = :run)
+    + (SELECT coalesce(sum(octet_length(body) + octet_length(told)), 0)
+        FROM stories WHERE run = :run)
+    + (SELECT octet_length(console) + octet_length(plan) FROM runs WHERE number = :run)
     AS BIGINT) AS bytes";
 
 /// Finds a run's recordings, in the order in which they came.

@@ -37,7 +37,7 @@ pub fn add(transaction: &Transaction, run: i64, story: &Story) -> Result<bool, F
 
 /// The stories of a run, in the order in which they were told.
 pub fn all(transaction: &Transaction, run: i64) -> Result<Vec<Story>, Fault> {
-    transaction.all(sql::SELECT_STORIES, named_params! { ":run": run }, |row| {
+    let stories = transaction.all(sql::SELECT_STORIES, named_params! { ":run": run }, |row| {
         let json: String = row.get("body")?;
         body::check(json.as_bytes(), row.get("crc")?)
             .map_err(|why| rows::damage(run, "a story", why))?;
@@ -46,5 +46,6 @@ pub fn all(transaction: &Transaction, run: i64) -> Result<Vec<Story>, Fault> {
             told: row.get("told")?,
             json,
         })
-    })
+    });
+    stories.map_err(|fault| rows::name_run(run, fault))
 }

@@ -569,6 +569,17 @@ fn a_store_that_was_deleted_or_replaced_takes_nothing_more_and_says_so() {
 }
 
 #[test]
+fn a_console_weighs_all_its_bytes() {
+    let (_directory, store) = fresh();
+    let run = Run {
+        console: format!("\0{}", "ä".repeat(50_000)),
+        ..begun()
+    };
+    let id = store.begin(&run).unwrap();
+    assert!(store.weight(&id).unwrap() > 100_000);
+}
+
+#[test]
 fn a_runs_weight_grows_with_its_samples_and_is_known_without_loading_it() {
     let (_directory, store) = fresh();
     let id = store.begin(&begun()).unwrap();

@@ -36,7 +36,7 @@ pub enum Transferred {
         /// Its id.
         from: String,
     },
-    /// The run is damaged, and is left out.
+    /// The run or campaign is damaged, and is left out.
     Damaged {
         /// Its id.
         from: String,
@@ -106,7 +106,14 @@ impl Store {
             each(copy_baseline(name, &runs, &ids, to)?)?;
         }
         for campaign in self.campaigns()?.into_iter().rev() {
-            each(self.copy_campaign(&campaign, to)?)?;
+            let done = match self.copy_campaign(&campaign, to) {
+                Err(error @ StoreError::Part { .. }) => Transferred::Damaged {
+                    from: campaign.id,
+                    why: error.to_string(),
+                },
+                done => done?,
+            };
+            each(done)?;
         }
         Ok(())
     }
@@ -114,15 +121,24 @@ impl Store {
     /// Copies a run; returns `None` if the run was removed meanwhile.
     fn copy_run(&self, number: i64, to: &Self) -> Result<Option<Transferred>, StoreError> {
         let from = rows::id_of(number);
-        let known = self.transact(Kind::Read, |transaction| {
-            let of_run = named_params! { ":run": number };
-            let row = transaction.first(sql::SELECT_RUN, of_run, |row| {
-                rows::head(row, number)?;
-                rows::cells(row)
-            })?;
-            let Some(row) = row else { return Ok(None) };
-            Ok(Some((row, rows::select_owner(transaction, number)?.0)))
-        })?;
+        let known = self.read(
+            |transaction| {
+                let of_run = named_params! { ":run": number };
+                let row = transaction.first(sql::SELECT_RUN, of_run, |row| {
+                    rows::head(row, number)?;
+                    rows::cells(row)
+                });
+                let row = row.map_err(|fault| rows::name_run(number, fault))?;
+                let Some(row) = row else { return Ok(None) };
+                Ok(Some((row, rows::select_owner(transaction, number)?.0)))
+            },
+            |known| {
+                let known = known.as_ref();
+                known.is_some_and(|(row, state)| {
+                    *state == State::Interrupted && text(row, "finished").is_empty()
+                })
+            },
+        )?;
         let Some((row, state)) = known else {
             return Ok(None);
         };
@@ -145,7 +161,8 @@ impl Store {
             return Ok(Some(Transferred::Known { from, to, stories }));
         }
         // Each of its parts is read, and checked.
-        let run = match self.load(&from) {
+        let read = self.load(&from);
+        let run = match read.and_then(|run| self.stories(&from).map(|_| run)) {
             Err(StoreError::Unknown { .. }) => return Ok(None),
             read => read?,
         };
@@ -159,6 +176,7 @@ impl Store {
         let (is_new, there) = to.transact(Kind::Write, |there| {
             self.transact(Kind::Read, |here| Ok(insert(here, number, &row, there)))
                 .map_err(Fault::from)?
+                .map_err(|fault| rows::name_run(number, fault))
         })?;
         let to = rows::id_of(there);
         Ok(Some(if is_new {
@@ -220,6 +238,7 @@ fn copy_baseline(
 ) -> Result<Transferred, StoreError> {
     let there: Option<Vec<String>> = runs.iter().map(|id| ids.get(id).cloned()).collect();
     let fits = to.transact(Kind::Write, |transaction| {
+        transaction.hold_baselines()?;
         let known = baselines::all(transaction)?;
         match (known.into_iter().find(|(known, _)| *known == name), &there) {
             (Some((_, known)), Some(there)) => Ok(known == *there),

@@ -65,6 +65,16 @@ pub enum Error {
         /// Its error output.
         said: String,
     },
+    /// QEMU ended instead of resuming a guest: another build of the same version may have kept it.
+    #[error(
+        "expected QEMU to resume the booted guest that the cache keeps, found {status}: {said}"
+    )]
+    NotResumed {
+        /// Description of how it ended.
+        status: String,
+        /// Its error output.
+        said: String,
+    },
     /// QEMU is too old for the machine, or too new.
     #[error(
         "this QEMU has no machine pc-q35-7.2 (for arm64: virt-7.2), and every virtual subject is one (QEMU 7.2 was the first to have it, 13.1 is to be the last): another QEMU is needed"
@@ -122,6 +132,14 @@ impl Error {
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |error| Self::Io { path, error }
+    }
+
+    /// The same error where a guest is resumed.
+    pub(super) fn when_resumed(self) -> Self {
+        match self {
+            Self::NotStarted { status, said } => Self::NotResumed { status, said },
+            other => other,
+        }
     }
 
     /// The error for a QEMU that ended before the bench could talk to it; its output is in

@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use punctual_kernels::child::ends_with_parent;
@@ -192,8 +194,20 @@ impl Process {
             .map(drop)
     }
 
+    /// Waits until the guest is resumed; `directory` has the output of a QEMU that does not do it.
+    pub fn resumed(mut self, directory: &Path, cancel: &AtomicBool) -> Result<Self, RunError> {
+        while !cancel.load(Ordering::SeqCst) {
+            match self.guest_status() {
+                Ok(status) if status == "inmigrate" => thread::sleep(super::POLL),
+                Ok(_) => return Ok(self),
+                Err(error) => return Err(self.failed(error, directory).when_resumed().into()),
+            }
+        }
+        Err(RunError::Interrupted)
+    }
+
     /// The status of the guest as QEMU reports it: `running`, `inmigrate`, `guest-panicked`, ….
-    pub fn guest_status(&mut self) -> Result<String, QmpError> {
+    fn guest_status(&mut self) -> Result<String, QmpError> {
         let status = self.qmp.execute("query-status", &json!({}))?;
         Ok(status["status"].as_str().unwrap_or_default().to_owned())
     }
@@ -268,6 +282,38 @@ impl Drop for Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program in the place of QEMU: it greets, and then does this.
+    fn qemu_that(does: &str, directory: &Path) -> Process {
+        let script = directory.join("script");
+        let greets = r#"echo '{"QMP": {}}'; read -r _; echo '{"return": {}}'; read -r _"#;
+        std::fs::write(&script, format!("{greets}\n{does}\n")).unwrap();
+        let qemu = Qemu {
+            path: "/bin/sh".into(),
+            version: String::new(),
+        };
+        Process::start(&qemu, &[script.into()], None, directory).unwrap()
+    }
+
+    #[test]
+    fn a_qemu_that_does_not_resume_says_why_and_is_not_waited_for_without_end() {
+        let ends = "echo 'qemu: load of migration failed' >&2; exit 1";
+        let waits = r#"while echo '{"return": {"status": "inmigrate"}}'; do read -r _; done"#;
+        for (does, is_cancelled, expected) in [
+            (ends, false, "qemu: load of migration failed"),
+            (waits, true, "interrupted"),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let process = qemu_that(does, directory.path());
+            let cancel = AtomicBool::new(is_cancelled);
+            let Err(error) = process.resumed(directory.path(), &cancel) else {
+                panic!("expected an error that says: {expected}");
+            };
+            assert!(error.to_string().contains(expected), "{error}");
+            let is_told = matches!(error.of_bench(), Some(Error::NotResumed { .. }));
+            assert_eq!(is_told, !is_cancelled);
+        }
+    }
 
     #[test]
     fn turns_are_fair_from_8_1_on() {

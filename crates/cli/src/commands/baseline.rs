@@ -10,7 +10,7 @@ use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_report::lists::Rows;
 use punctual_runner::is_export;
-use punctual_store::{Store, StoreError};
+use punctual_store::{Store, StoreError, Summary};
 
 use super::run_names::{refuse, refuse_twice};
 use super::{StoreArgs, ids, import, is_run, load};
@@ -110,7 +110,12 @@ impl Baseline {
         let head = ["BASELINE", "SUITE", "SUBJECT", "SEEDS", "RUNS"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for (name, ids) in all {
-            rows.push(row(name, &runs(&store, &ids)?));
+            // Their measurements are not read: one that is damaged hides no baseline.
+            let mut runs = Vec::new();
+            for id in &ids {
+                runs.extend(store.summary(id)?);
+            }
+            rows.push(row(name, &runs));
         }
         output::print(&output::columns(&rows, usize::MAX))
     }
@@ -129,8 +134,8 @@ fn measured(runs: &[Run]) -> Result<()> {
     Err(UsageError(expected).into())
 }
 
-fn row(name: String, runs: &[Run]) -> Vec<String> {
-    let each = |told: &dyn Fn(&Run) -> String| {
+fn row(name: String, runs: &[Summary]) -> Vec<String> {
+    let each = |told: &dyn Fn(&Summary) -> String| {
         let mut words: Vec<String> = Vec::new();
         for word in runs.iter().map(told) {
             if !words.contains(&word) {
@@ -218,4 +223,36 @@ fn sound(runs: Vec<Run>) -> Result<Vec<Run>> {
         return Err(UsageError(format!("a baseline is of one machine: {two}")).into());
     }
     Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::remove::tests::three_runs;
+    use super::*;
+
+    #[test]
+    fn a_damaged_run_hides_no_baseline() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let store = three_runs(&path);
+        store.set_baseline("stable", &["r1".to_owned()]).unwrap();
+        drop(store);
+        let mut bytes = fs::read(&path).unwrap();
+        // The version that made the runs.
+        let places = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"0.1.0"));
+        for at in places.collect::<Vec<_>>() {
+            bytes[at..at + 5].copy_from_slice(b"0.1.9");
+        }
+        fs::write(&path, bytes).unwrap();
+        assert!(Store::open(&path).unwrap().load("r1").is_err());
+        let command = Baseline {
+            action: Action::List { json: false },
+            store: StoreArgs {
+                db: Some(path.into()),
+            },
+        };
+        assert_eq!(command.run().unwrap(), ExitStatus::Done);
+    }
 }

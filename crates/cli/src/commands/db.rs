@@ -2,11 +2,12 @@
 //! `punctual db`: stores as a whole.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use punctual_store::{Place, StoreError, Transferred};
+use punctual_store::{Place, Store, StoreError, Transferred};
 
 use super::{check_file, open};
 use crate::output::say;
@@ -78,7 +79,8 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
         output::check_parent(path)?;
     }
     let cancel = interrupt::flag()?;
-    let (from, to) = (open(&from)?, open(&to)?);
+    // A database without a store is not made one: a wrong name must not pass for an empty store.
+    let (from, to) = (Store::open_to_read(&from)?, open(&to)?);
     let mut done = Done::default();
     let result = from.copy_into(&to, |one| {
         if let Some(line) = done.count(one, quiet) {
@@ -115,7 +117,10 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
 
 /// Returns true if both are one store, by whatever names.
 fn is_same(from: &Place, to: &Place) -> bool {
-    let file = |place: &Place| place.file()?.canonicalize().ok();
+    let file = |place: &Place| {
+        let file = place.file()?.metadata().ok()?;
+        Some((file.dev(), file.ino()))
+    };
     from == to || file(from).is_some_and(|own| Some(own) == file(to))
 }
 
@@ -187,5 +192,8 @@ mod tests {
         assert!(!is_same(&own, &link));
         std::os::unix::fs::symlink(&own, &link).unwrap();
         assert!(is_same(&own, &link) && is_same(&own, &directory.path().join("./own.db")));
+        let hard = directory.path().join("hard.db");
+        std::fs::hard_link(&own, &hard).unwrap();
+        assert!(is_same(&own, &hard));
     }
 }

@@ -236,9 +236,10 @@ impl MeasureArgs {
                 return Err(UsageError(wrong.into()).into());
             }
         };
-        let version = self.kernel_version.take();
-        let version = version.map_or(String::new(), |version| format!("@{version}"));
-        Ok((kernel + &version, boot))
+        match self.kernel_version.take() {
+            Some(version) => Ok((at_version(&kernel, &version)?, boot)),
+            None => Ok((kernel, boot)),
+        }
     }
 
     /// Gives these boot arguments to the kernels, in place of others.
@@ -277,7 +278,7 @@ impl MeasureArgs {
         let mut subjects = choose(suite, &choice)?;
         if let Some(version) = &self.kernel_version {
             for subject in &mut subjects {
-                subject.kernel = format!("{}@{version}", subject.kernel);
+                subject.kernel = at_version(&subject.kernel, version)?;
             }
         }
         Ok(subjects)
@@ -363,6 +364,17 @@ impl MeasureArgs {
     }
 }
 
+/// The id of a kernel in this version of its packages.
+fn at_version(kernel: &str, version: &str) -> Result<String, UsageError> {
+    if kernel.contains('@') {
+        return Err(UsageError(format!(
+            "--kernel-version {version}: expected kernels without a version, found {kernel}: leave \
+             out one of the two versions"
+        )));
+    }
+    Ok(format!("{kernel}@{version}"))
+}
+
 /// The number of guests that run at a time: as many as asked for, else one on each CPU.
 pub fn side_by_side(jobs: Option<NonZeroUsize>) -> Result<usize> {
     let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
@@ -388,6 +400,15 @@ mod tests {
     use punctual_runner::Error;
 
     use super::*;
+
+    #[test]
+    fn a_kernel_has_one_version() {
+        let pinned = at_version("debian-6.12", "6.12.117");
+        assert_eq!(pinned.unwrap(), "debian-6.12@6.12.117");
+        let error = at_version("debian-6.12@6.12.100", "6.12.117").unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("found debian-6.12@6.12.100"), "{error}");
+    }
 
     #[test]
     fn a_model_that_one_kernel_does_not_offer_concerns_that_kernel_only() {

@@ -5,25 +5,25 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::Args;
-use punctual_model::Run;
-use punctual_report::profile::Profiled;
+use punctual_model::{Recording, Run};
+use punctual_report::profile::{Profiled, step_beside};
 use punctual_scope::profile::{Profile as Profiles, steps};
 
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use super::sample_args::SampleArgs;
 use super::{StoreArgs, load};
-use crate::{ExitStatus, interrupt, output};
+use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
   punctual profile r3 --probe hackbench
-  punctual profile r3 --probe hackbench --compare r4  # which functions take longer
-  punctual profile r3 --top 50 --json > profile.json
+  punctual profile r3 --probe hackbench --compare r4  # what takes longer
+  punctual profile r3 --json > profile.json           # all functions
 
-The run is repeated, and each instruction is counted. Nothing is sampled: equal
-code has equal figures. Throughput, whose samples `explain` cannot break down,
-is told so.
+Punctual repeats the run, and counts each instruction. Nothing is sampled: equal
+code has equal figures. This is the answer for throughput, of which `explain`
+shows no path.
 
 Exit status: 0 reported; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
@@ -36,10 +36,10 @@ pub struct Profile {
     run: String,
     #[command(flatten)]
     samples: SampleArgs,
-    /// Show the functions that differ most from those of this run
+    /// Show the functions that differ most from those of the same measurement in this run
     #[arg(long, value_name = "OTHER")]
     compare: Option<String>,
-    /// So many functions of each step
+    /// So many functions of each step; JSON has all
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
     #[command(flatten)]
@@ -61,7 +61,11 @@ impl Profile {
         let cancel = interrupt::flag()?;
         // What is wrong with either is told before minutes of watching.
         let own_steps = self.steps(&run)?;
-        let other_steps = other.as_ref().map(|other| self.steps(other)).transpose()?;
+        self.repeat.machine(&run)?;
+        let other_steps = match &other {
+            Some(other) => Some(self.steps_beside(&run, &own_steps, other)?),
+            None => None,
+        };
         let Some(own) = self.of(&run, &own_steps, cancel)? else {
             return Ok(ExitStatus::Incomplete);
         };
@@ -88,10 +92,85 @@ impl Profile {
         Ok(steps(run, &self.samples.wanted(None, 0))?)
     }
 
+    /// The steps of another run that measure the same as these; an error if there are none, or if
+    /// it cannot be repeated.
+    fn steps_beside(&self, run: &Run, steps: &[u32], other: &Run) -> Result<Vec<u32>> {
+        self.steps(other)?;
+        let beside = steps.iter();
+        let beside = beside.filter_map(|step| step_beside(run, *step, other));
+        let beside: Vec<u32> = beside.collect();
+        if beside.is_empty() {
+            let titles = |run: &Run| {
+                let titles: Vec<String> = run.recordings.iter().map(Recording::title).collect();
+                titles.join(", ")
+            };
+            let (id, other_id) = (&run.id, &other.id);
+            let (expected, found) = (titles(run), titles(other));
+            return Err(UsageError(format!(
+                "--compare {other_id}: expected a measurement of {id} ({expected}), found none of \
+                 them ({found}): name a run that has measured the same"
+            ))
+            .into());
+        }
+        self.repeat.machine(other)?;
+        Ok(beside)
+    }
+
     /// The profiles of these steps; `None` if Ctrl-C has ended it.
     fn of(&self, run: &Run, steps: &[u32], cancel: &AtomicBool) -> Result<Option<Vec<Profiles>>> {
         let all = self.repeat.profile(run, cancel)?;
         let is_wanted = |one: &Profiles| steps.contains(&one.step);
         Ok(all.map(|all| all.into_iter().filter(is_wanted).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use punctual_model::{MachineRecord, Recorder, RecordingKey};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        profile: Profile,
+    }
+
+    /// A run in real time that has measured this probe.
+    fn run(id: &str, probe: &str) -> Run {
+        let key = RecordingKey::new(probe, "idle", "");
+        let run: Run = serde_json::from_value(serde_json::json!({
+            "id": id, "suite": "s", "seed": 1, "plan": "",
+            "subject": { "name": "k", "kernel": "k", "boot": "", "bench": "host" },
+            "state": "finished", "started": "", "punctual": "0.1.0",
+            "machine": MachineRecord::default(), "shards": 1, "steps": [],
+            "recordings": [], "unsupported": [], "console": "",
+        }))
+        .unwrap();
+        Run {
+            recordings: vec![Recorder::new(0).finish(key)],
+            ..run
+        }
+    }
+
+    #[test]
+    fn a_run_beside_which_nothing_can_stand_is_refused_before_anything_is_watched() {
+        let words = ["profile", "r1", "--compare", "r2"];
+        let profile = Words::parse_from(words).profile;
+        let refused = |probe: &str| {
+            let (own, other) = (run("r1", "timer"), run("r2", probe));
+            let why = profile.steps_beside(&own, &[0], &other).unwrap_err();
+            assert!(why.is::<UsageError>(), "{why}");
+            why.to_string()
+        };
+        let why = refused("futex");
+        assert!(
+            why.contains("expected a measurement of r1 (timer / idle / ), found none"),
+            "{why}"
+        );
+        // What measures the same must be repeatable, too.
+        let why = refused("timer");
+        assert!(why.contains("r2 was measured in real time"), "{why}");
     }
 }

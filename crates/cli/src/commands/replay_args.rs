@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use clap::Args;
@@ -111,10 +111,14 @@ impl ReplayArgs {
             .map(|(key, seq)| chosen(run, key, *seq))
             .collect();
         let known: Vec<Chosen> = chosen.iter().flatten().copied().collect();
-        let explained = match self.explain(run, &known, cancel) {
-            _ if known.is_empty() => Ok(Vec::new()),
-            Ok(explained) => Ok(explained?),
-            Err(error) => Err(format!("{error:#}")),
+        let explained = if known.is_empty() {
+            // Nothing would be seen in the whole run.
+            Ok(Vec::new())
+        } else {
+            match self.explain(run, &known, cancel) {
+                Ok(explained) => Ok(explained?),
+                Err(error) => Err(format!("{error:#}")),
+            }
         };
         let mut told = explained.map(Vec::into_iter);
         let mut story = |_: Chosen| match &mut told {
@@ -187,7 +191,11 @@ impl ReplayArgs {
         let profiles = if is_told(&here.1) && is_told(&there.1) {
             None
         } else {
-            self.profiles(&asked.key, [&here.0, &there.0], cancel)
+            let found = self.profiles(&asked.key, [&here.0, &there.0], cancel);
+            if cancel.load(Ordering::SeqCst) {
+                return None;
+            }
+            found
         };
         Some(Why {
             row,
@@ -276,5 +284,47 @@ impl ReplayArgs {
             }
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::{MachineRecord, Nanos, Recorder};
+
+    use super::*;
+
+    /// A run in real time, which cannot be repeated.
+    fn run(id: &str) -> Run {
+        let mut recorder = Recorder::new(1);
+        recorder.record(Nanos::ZERO, Nanos(5));
+        let recording = recorder.finish(RecordingKey::new("hackbench", "idle", ""));
+        let run: Run = serde_json::from_value(serde_json::json!({
+            "id": id, "suite": "s", "seed": 1, "plan": "",
+            "subject": { "name": "k", "kernel": "k", "boot": "", "bench": "host" },
+            "state": "finished", "started": "", "punctual": "0.1.0",
+            "machine": MachineRecord::default(), "shards": 1, "steps": [],
+            "recordings": [], "unsupported": [], "console": "",
+        }))
+        .unwrap();
+        Run {
+            recordings: vec![recording],
+            ..run
+        }
+    }
+
+    #[test]
+    fn what_ctrl_c_has_ended_has_no_story_even_where_only_profiles_could_tell_it() {
+        let runs = [run("r1"), run("r2")];
+        let asked = Asked {
+            key: runs[0].recordings[0].key.clone(),
+            share: 0.5,
+            runs: ["r1", "r2"].map(str::to_owned),
+        };
+        let why = |cancel: bool| {
+            let replay = ReplayArgs::quiet(true);
+            replay.why(0, &asked, &runs, &AtomicBool::new(cancel))
+        };
+        assert!(why(false).is_some_and(|why| why.profiles.is_none()));
+        assert!(why(true).is_none());
     }
 }

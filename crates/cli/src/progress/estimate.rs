@@ -22,6 +22,10 @@ const TRUST: Duration = Duration::from_secs(10);
 /// unit is roughly a second on the wall; [`Estimate`] learns how long it really is.
 pub fn expected(plan: &Plan, is_virtual: bool) -> Vec<Duration> {
     let of_step = |step: &Step| {
+        // Another run of the same measurement has it.
+        if step.skip {
+            return Duration::ZERO;
+        }
         let measurement = probes::parse(&step.probe, &step.params).ok();
         let nominal = measurement.map_or(0.0, |measurement| measurement.nominal().as_secs_f64());
         let factor = match (is_virtual, step.load == IDLE) {
@@ -85,6 +89,14 @@ mod tests {
         };
         assert_eq!(seconds(false), [102, 2]);
         assert_eq!(seconds(true), [52, 2]);
+    }
+
+    #[test]
+    fn a_step_that_another_run_measures_takes_no_time() {
+        let mut plan = plan(100_000);
+        plan.steps[0].skip = true;
+        let expected = expected(&plan, true);
+        assert_eq!(expected, [Duration::ZERO, STEP]);
     }
 
     #[test]

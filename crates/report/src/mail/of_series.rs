@@ -28,7 +28,11 @@ pub fn mail_of_series(
     let mut cases: Vec<Told> = news.changes.iter().map(|one| case(lines, one)).collect();
     cases.extend(news.undecided.iter().map(|(line, row)| Told {
         outcome: Outcome::Undecided,
-        sentence: format!("undecided: {}.", lines[*line].rows[*row].title()),
+        sentence: format!(
+            "undecided: {}{}.",
+            of(lines, *line),
+            lines[*line].rows[*row].title()
+        ),
         blame: Vec::new(),
     }));
     cases.extend(news.missing.iter().map(|why| Told {
@@ -117,15 +121,20 @@ fn case(lines: &[Line], one: &Change) -> Told {
     let line = &lines[one.line];
     let row = &line.rows[one.row];
     let word = if one.is_higher() { "higher" } else { "lower" };
-    let of = if lines.len() > 1 {
-        format!("{}: ", line.name)
-    } else {
-        String::new()
-    };
+    let of = of(lines, one.line);
     Told {
         outcome: Outcome::Fail,
         sentence: format!("{word}: {of}{} {}.", row.title(), one.sentence(line)),
         blame: blame(row, one),
+    }
+}
+
+/// Names a line, where there are several: `debian-6.12-rt: `.
+fn of(lines: &[Line], line: usize) -> String {
+    if lines.len() > 1 {
+        format!("{}: ", lines[line].name)
+    } else {
+        String::new()
     }
 }
 

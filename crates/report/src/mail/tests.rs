@@ -397,6 +397,31 @@ fn a_mail_about_a_line_counts_figures_and_releases_each_by_themselves() {
 }
 
 #[test]
+fn of_several_lines_each_case_names_its_own() {
+    use crate::series::{News, Told, lines};
+    let rule = punctual_judge::Rule::default();
+    let mut runs = of_tags();
+    runs.extend(of_tags().into_iter().map(|mut run| {
+        run.id.push('b');
+        run.subject.kernel = run.subject.kernel.replace("-rt@", "@");
+        run.subject.name.clone_from(&run.subject.kernel);
+        run
+    }));
+    let found = lines(&runs, &rule);
+    assert_eq!(found.len(), 2);
+    let mut news = News::of(&found, &Told::default(), &rule);
+    news.undecided = vec![(0, 0), (1, 0)];
+    let mail = mail_of_series(&found, &news, &runs, &[], None).unwrap();
+    let undecided = |line: &str| {
+        let begin = format!("undecided: {line}: ");
+        let mut cases = mail.cases.iter();
+        cases.any(|one| one.sentence.starts_with(&begin))
+    };
+    assert!(undecided("linux-debian-6.12-rt"), "{:?}", mail.cases);
+    assert!(undecided("linux-debian-6.12"), "{:?}", mail.cases);
+}
+
+#[test]
 fn a_tag_that_changed_is_told_with_its_interval_function_and_how_to_build_both() {
     use crate::series::{News, Told, lines};
     let (rule, runs) = (punctual_judge::Rule::default(), of_tags());

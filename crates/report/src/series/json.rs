@@ -107,9 +107,9 @@ struct Single<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Steady {
-    /// The number of the first release, from 0.
+    /// The number of the first release with figures, from 0.
     first: usize,
-    /// The number of the last release.
+    /// The number of the last release with figures.
     last: usize,
     /// The middle figure of all their runs.
     middle_ns: i64,

@@ -7,6 +7,7 @@ use punctual_judge::{Comparison, Rule, compare, could_change_last};
 use serde::{Deserialize, Serialize};
 
 use super::{Level, Line, OfRun, Row, level_of_each};
+use crate::matrix::distinct;
 use crate::text::{arrow, counted, times};
 
 /// A memory of reports on lines, so that nothing is reported twice.
@@ -219,20 +220,22 @@ impl News {
 
 impl Told {
     /// Adds these lines, now that they are told, too. It keeps other lines, and those of other
-    /// suites.
+    /// suites. It also keeps these lines' changes: a night in which a release is missing may not
+    /// see them, and the next night is not to tell them again.
     pub fn add(&mut self, lines: &[Line]) {
         for line in lines {
-            self.lines.retain(|one| !one.is_of(line));
-            let of_row = |row: &Row| -> Vec<String> {
-                row.changes
-                    .iter()
-                    .map(|one| key(line, row, one.at))
-                    .collect()
-            };
+            let (own, others): (Vec<ToldLine>, Vec<ToldLine>) =
+                self.lines.drain(..).partition(|one| one.is_of(line));
+            self.lines = others;
+            let before = own.into_iter().flat_map(|one| one.changes);
+            let now = line.rows.iter().flat_map(|row| {
+                let changes = row.changes.iter();
+                changes.map(move |one| key(line, row, one.at))
+            });
             self.lines.push(ToldLine {
                 name: line.name.clone(),
                 suite: Some(line.suite.clone()),
-                changes: line.rows.iter().flat_map(of_row).collect(),
+                changes: distinct(before.chain(now)),
                 missing: missing(line).into_iter().map(|one| one.release).collect(),
             });
         }
@@ -263,14 +266,10 @@ fn changes(line: usize, number: usize, row: &Row, rule: &Rule) -> Vec<Change> {
             let runs = row.values[from..=to].iter().flatten();
             runs.map(|one| one.value.0 as f64).collect()
         };
-        let (from, to) = before.releases;
-        let last = row.values[from..=to]
-            .iter()
-            .rposition(|one| !one.is_empty());
         Some(Change {
             line,
             row: number,
-            releases: (from + last?, after.releases.0),
+            releases: (before.releases.1, after.releases.0),
             levels: [*before, *after],
             compared: compare(&values(after), &values(before), rule),
         })

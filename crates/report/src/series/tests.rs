@@ -378,3 +378,55 @@ fn two_releases_of_one_version_are_told_apart() {
     let versions: Vec<&str> = found[0].releases.iter().map(|one| &*one.version).collect();
     assert_eq!(versions[..3], ["6.12.44-2", "6.12.44-1", "6.12.45"]);
 }
+
+#[test]
+fn a_night_that_misses_a_release_forgets_no_change() {
+    let (runs, rule) = (runs(), Rule::default());
+    let mut told = Told::default();
+    for releases in [8, 4] {
+        told.add(&until(&runs, releases));
+    }
+    let news = News::of(&until(&runs, 8), &told, &rule);
+    assert_eq!(news.standing(), Standing::Unchanged, "{news:?}");
+}
+
+/// The fifth release alone differs, and the one behind it does not boot.
+#[test]
+fn a_release_without_figures_is_not_blamed_and_hides_no_change() {
+    let mut runs = runs();
+    for at in 15..24 {
+        runs[at].recordings = runs[at - 15].recordings.clone();
+    }
+    for run in &mut runs[15..18] {
+        run.state = State::Failed;
+    }
+    let found = lines(&runs, &Rule::default());
+    let line = &found[0];
+    let places: Vec<usize> = line.rows[0].changes.iter().map(|one| one.at).collect();
+    assert_eq!(places, [4, 6]);
+    let news = News::of(&found, &Told::default(), &Rule::default());
+    assert!(news.changes.is_empty(), "{news:?}");
+    let mut told = Told::default();
+    told.add(&until(&runs, 4));
+    let news = News::of(&found, &told, &Rule::default());
+    let mut places: Vec<_> = news.changes.iter().map(|one| one.releases).collect();
+    places.sort_unstable();
+    assert_eq!(places, [(3, 4), (4, 6)]);
+    // No level reaches into the gap.
+    let levels = line.rows[0].levels();
+    let levels: Vec<_> = levels.iter().map(|one| one.releases).collect();
+    assert_eq!(levels, [(0, 3), (4, 4), (6, 7)]);
+    // The release before the gap is asked about.
+    let all = questions(line, 9, &|_, _| true);
+    let back = all.iter().find(|one| one.at == 6).expect("a question");
+    assert_eq!(back.asked.runs, ["r20", "r14"].map(str::to_owned));
+}
+
+#[test]
+fn a_change_has_figures_on_both_sides() {
+    let one = |at| ChangePoint { at, p: 0.01 };
+    let series = [vec![1.0], vec![], vec![2.0], vec![]];
+    assert_eq!(measured_changes(&series, vec![one(1), one(2)]), [one(2)]);
+    assert!(measured_changes(&series, vec![one(3)]).is_empty());
+    assert!(measured_changes(&series[1..], vec![one(1)]).is_empty());
+}

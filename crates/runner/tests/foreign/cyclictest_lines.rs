@@ -213,7 +213,7 @@ fn a_command_line_above_a_text_is_held_against_it() {
     assert_eq!(nano.recordings[0].max(), Some(Nanos(40)));
     // What is not understood says nothing.
     let own = line(0, 234, 10_000, 40);
-    is_whole(&format!("I ran cyclictest -t 4 -l 5 and saw:\n{own}"));
+    is_whole(&format!("I ran cyclictest -t 4 -i 5 and saw:\n{own}"));
     is_whole(&format!("# cyclictest -p 80 on my board\n{own}"));
     // What is a command and is not understood may have asked for more.
     for (command, word) in [

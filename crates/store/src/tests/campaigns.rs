@@ -174,6 +174,40 @@ fn the_same_campaign_is_taken_up_and_another_is_not() {
 }
 
 #[test]
+fn a_damaged_campaign_hides_no_other_and_is_not_copied() {
+    let ((_here, from), (_there, to)) = (fresh(), fresh());
+    for summary in ["a", "b"] {
+        let id = from.begin_campaign(&asked(summary), &planned(SEEDS), "2026-01-01T00:00:00Z");
+        from.end_campaign(&id.unwrap(), "2026-01-01T01:00:00Z", summary)
+            .unwrap();
+    }
+    let change = "UPDATE campaigns SET body = '{}' WHERE number = 1";
+    connection(&from).execute(change, []).unwrap();
+    let all = from.campaigns().unwrap();
+    let names: Vec<_> = all.iter().map(|one| (&*one.asked.name, one.runs)).collect();
+    assert_eq!(names, [("nightly", 2), ("nightly", 2)]);
+    assert_eq!(all[0].asked.summary, "b");
+    let why = &all[1].asked.summary;
+    let expected = "campaign c1: what it asks for is damaged (expected checksum ";
+    assert!(why.starts_with(expected), "{why}");
+    let one = from.campaign("c1");
+    assert!(matches!(one, Err(StoreError::Part { .. })), "{one:?}");
+    let mut told = Vec::new();
+    from.copy_into(&to, |one| {
+        told.push(one);
+        Ok(())
+    })
+    .unwrap();
+    let name = "nightly".to_owned();
+    let damaged = Transferred::Damaged {
+        from: "c1".into(),
+        why: why.clone(),
+    };
+    assert_eq!(told, [damaged, Transferred::Campaign { name }]);
+    assert_eq!(to.campaigns().unwrap().len(), 1);
+}
+
+#[test]
 fn campaigns_are_copied_once() {
     let ((_here, from), (_there, to)) = (fresh(), fresh());
     for summary in ["a", "b"] {

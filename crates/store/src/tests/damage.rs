@@ -160,6 +160,18 @@ fn a_change_in_any_part_of_a_run_is_found_and_named() {
 }
 
 #[test]
+fn a_list_that_cannot_be_read_names_the_run_that_is_damaged() {
+    let (_directory, path) = two_runs();
+    let change = "UPDATE runs SET suite = CAST(x'ff' AS TEXT) WHERE number = 2";
+    execute(&path, change);
+    let store = Store::open(&path).unwrap();
+    let error = store.list().unwrap_err();
+    let named = matches!(&error, StoreError::Part { id, part, .. }
+        if id == "r2" && part == "column suite");
+    assert!(named, "{error}");
+}
+
+#[test]
 fn a_run_whose_state_cannot_be_read_is_removed_unless_its_process_lives() {
     let (_directory, path) = two_runs();
     execute(&path, "UPDATE runs SET state = 'happy' WHERE number = 2");
@@ -169,6 +181,7 @@ fn a_run_whose_state_cannot_be_read_is_removed_unless_its_process_lives() {
     let error = store.remove("r2").unwrap_err();
     assert!(matches!(error, StoreError::Alive { .. }), "{error}");
     execute(&path, "UPDATE runs SET owner_start = 1 WHERE number = 2");
+    store.check_removable(&["r2".to_owned()]).unwrap();
     store.remove("r2").unwrap();
     assert_eq!(store.list().unwrap().len(), 1);
 }

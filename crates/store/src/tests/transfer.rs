@@ -154,6 +154,41 @@ fn what_is_damaged_is_not_copied() {
 }
 
 #[test]
+fn damage_of_any_kind_is_named_with_its_run_and_keeps_no_other_back() {
+    let ((_a, from), (_b, to)) = (fresh(), fresh());
+    for seed in 1..=5 {
+        add_whole(&from, seed, "mine");
+    }
+    let story = Story {
+        made: STARTED.into(),
+        told: "late".into(),
+        json: "{}".into(),
+    };
+    from.add_story("r4", &story).unwrap();
+    for change in [
+        "UPDATE recordings SET probe = CAST(x'ff' AS TEXT) WHERE run = 1",
+        "UPDATE runs SET key = CAST(x'ff' AS TEXT) WHERE number = 2",
+        "UPDATE unsupported SET reason = CAST(x'ff' AS TEXT) WHERE run = 3",
+        "UPDATE stories SET body = '[]' WHERE run = 4",
+    ] {
+        let changed = connection(&from).execute(change, []).unwrap();
+        assert!(changed > 0, "{change}");
+    }
+    let mut damaged = Vec::new();
+    from.copy_into(&to, |one| {
+        if let Transferred::Damaged { from, why } = one {
+            assert!(why.starts_with(&format!("run {from}: ")), "{why}");
+            damaged.push(from);
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(damaged, ["r1", "r2", "r3", "r4"]);
+    let there: Vec<u64> = to.list().unwrap().iter().map(|one| one.seed).collect();
+    assert_eq!(there, [5]);
+}
+
+#[test]
 fn a_page_has_what_a_filter_lets_through() {
     let (_directory, store) = fresh();
     for seed in 1..=10 {

@@ -85,17 +85,9 @@ impl MeasureArgs {
                     None if self.seed.is_some() || self.bench != Bench::Virtual => 1,
                     None => suite.seeds.get() as usize,
                 };
-                (self.first_seed()..=SEED_MAX).take(count).collect()
+                self.seeds_after(0, count)?
             }
         };
-        if seeds.len() < shards.len() {
-            let runs = shards.len();
-            return Err(UsageError(format!(
-                "so many samples take {runs} runs, and the last would have a seed above \
-                 {SEED_MAX}: choose a lower --seed"
-            ))
-            .into());
-        }
         let plan = |(seed, steps): (u64, &Vec<Step>)| {
             let mut plan = suites::plan(suite, steps, &loads, seed)?;
             self.complete(&mut plan);
@@ -141,8 +133,21 @@ impl MeasureArgs {
 
     /// Makes a plan for each of `count` seeds, after those of `before` runs.
     pub fn plans_after(&self, suite: &Suite, before: usize, count: usize) -> Result<Plans> {
+        self.plans_of(suite, &self.seeds_after(before, count)?)
+    }
+
+    /// The next `count` seeds after those of `before` runs.
+    fn seeds_after(&self, before: usize, count: usize) -> Result<Vec<u64>, UsageError> {
         let seeds = (self.first_seed()..=SEED_MAX).skip(before).take(count);
-        self.plans_of(suite, &seeds.collect::<Vec<_>>())
+        let seeds: Vec<u64> = seeds.collect();
+        if seeds.len() < count {
+            let runs = before + count;
+            return Err(UsageError(format!(
+                "expected seeds up to {SEED_MAX}, found that the last of {runs} runs would have a \
+                 higher one: choose a lower --seed"
+            )));
+        }
+        Ok(seeds)
     }
 
     /// Makes a plan for each of these seeds.
@@ -209,6 +214,19 @@ fn too_many_seeds(runs: usize) -> UsageError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::StoreArgs;
+
+    #[test]
+    fn no_run_is_left_out_where_seeds_end() {
+        let store = StoreArgs { db: None };
+        let mut args = MeasureArgs::of_subjects(Vec::new(), Vec::new(), true, &store);
+        args.seed = Some(SEED_MAX - 1);
+        let seeds = |before, count| args.seeds_after(before, count).ok();
+        assert_eq!(seeds(0, 2), Some(vec![SEED_MAX - 1, SEED_MAX]));
+        assert_eq!(seeds(1, 1), Some(vec![SEED_MAX]));
+        assert_eq!(seeds(0, 3), None);
+        assert_eq!(seeds(2, 1), None);
+    }
 
     #[test]
     fn the_results_so_far_of_a_step_are_stored_a_thousand_times_at_most() {
