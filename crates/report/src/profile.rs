@@ -29,7 +29,7 @@ pub struct Profiled {
     /// The run that it is compared with; null if there is none.
     pub compared_with: Option<Side>,
     /// The steps, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<OfStep>,
 }
 
 /// A run.
@@ -49,7 +49,7 @@ pub struct Side {
 /// A step.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Step {
+pub struct OfStep {
     /// Its number in the plan, from 0.
     step: u32,
     /// The probe.
@@ -156,7 +156,7 @@ impl Profiled {
                 let step = step_beside(run, profile.step, other)?;
                 all.iter().find(|one| one.step == step)
             });
-            Step {
+            OfStep {
                 step: profile.step,
                 probe: key.map(|key| key.probe.clone()).unwrap_or_default(),
                 load: key.map(|key| key.load.clone()).unwrap_or_default(),
@@ -223,7 +223,7 @@ impl Side {
     }
 }
 
-impl Step {
+impl OfStep {
     /// `step 3, hackbench / idle: 160 ms, where the other run has 40.0 ms`. For readers, the first
     /// step is 1.
     fn title(&self, is_compared: bool) -> String {
@@ -252,18 +252,17 @@ impl Step {
         let entered = |count: Option<u64>| count.map_or_else(|| "–".to_owned(), thousands);
         let row = |one: &Function| {
             let name = one.function.clone();
-            match one.other_own {
-                Some(other) => vec![
+            if let Some(other) = one.other_own {
+                vec![
                     exact(one.own),
                     exact(other),
                     format!("{} ({})", entered(one.entered), entered(one.other_entered)),
                     name,
-                ],
-                None => {
-                    let share = 100.0 * one.own.0 as f64 / self.all.0.max(1) as f64;
-                    let share = format!("{share:.1} %");
-                    vec![exact(one.own), share, entered(one.entered), name]
-                }
+                ]
+            } else {
+                let share = 100.0 * one.own.0 as f64 / self.all.0.max(1) as f64;
+                let share = format!("{share:.1} %");
+                vec![exact(one.own), share, entered(one.entered), name]
             }
         };
         Block::Table {
