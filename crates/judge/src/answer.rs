@@ -285,7 +285,11 @@ impl Answer {
                 )
             }
             Why::Missed { count, run } => {
-                format!("{count} periods were missed in {run}, the most of {in_runs}")
+                let periods = match count {
+                    1 => "1 period was".to_owned(),
+                    count => format!("{count} periods were"),
+                };
+                format!("{periods} missed in {run}, the most of {in_runs}")
             }
             Why::Jitter { jitter, run } => {
                 format!("samples differ by up to {jitter} in {run}, the most of {in_runs}")

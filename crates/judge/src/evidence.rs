@@ -403,7 +403,8 @@ fn measured_time(recording: &Recording) -> Nanos {
         None => time,
     });
     let known = recording.observed().or(by_interval).or(by_samples);
-    known.unwrap_or(Nanos::ZERO)
+    // A time before the beginning is not known.
+    known.unwrap_or(Nanos::ZERO).max(Nanos::ZERO)
 }
 
 /// The nominal interval, as far as the times of samples confirm it: this needs two of them, and
@@ -513,6 +514,8 @@ fn work_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<f64, Str
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Recorder;
+
     use super::*;
     use crate::synthetic;
 
@@ -527,5 +530,16 @@ mod tests {
         assert_eq!(interrupted, "the run was interrupted");
         let failed = ended(State::Failed, "no room");
         assert_eq!(failed, "the run failed: no room");
+    }
+
+    #[test]
+    fn moments_before_the_beginning_are_no_measured_time() {
+        let mut recorder = Recorder::new(10);
+        for number in 0..10 {
+            recorder.record(Nanos(number - 20_000_000), Nanos(5));
+        }
+        let mut recording = recorder.finish(RecordingKey::new("timer", "stress", "cpu0"));
+        recording.interval = Some(synthetic::INTERVAL);
+        assert_eq!(measured_time(&recording), Nanos::ZERO);
     }
 }

@@ -387,14 +387,8 @@ impl Case<'_> {
         if let Some(broken) = broken(evidence, bound) {
             return broken;
         }
-        // Where samples are events, and it is known how long they were looked for, none is an
-        // answer, too.
-        let is_empty = |(_, one): &&(&Run, &Recording)| one.count == 0 && one.observed().is_none();
-        if let Some((run, _)) = evidence.found.iter().find(is_empty) {
-            return Found::gap(format!("{}: there is no sample", named(run)));
-        }
-        if evidence.found.is_empty() {
-            return Found::gap("there is no sample".to_owned());
+        if let Some(empty) = without_sample(evidence) {
+            return empty;
         }
         if let Some(longer) = ended_within(evidence, |_, last| last > bound) {
             return longer;
@@ -417,6 +411,9 @@ impl Case<'_> {
         let uncounted = |(_, one): &&(&Run, &Recording)| one.missed_periods().is_none();
         if let Some((run, _)) = evidence.found.iter().find(uncounted) {
             return Found::gap(format!("{}: missed periods were not counted", run.id));
+        }
+        if let Some(empty) = without_sample(evidence) {
+            return empty;
         }
         self.fit(evidence, why)
     }
@@ -638,6 +635,17 @@ impl Found {
     fn gap(gap: String) -> Self {
         Self::new(Fitness::Undecided, Why::Gap(gap), Some(More::Whole))
     }
+}
+
+/// Reports a run without a sample. Where samples are events, and it is known how long they were
+/// looked for, none is an answer, too.
+fn without_sample(evidence: &Evidence<'_>) -> Option<Found> {
+    let is_empty = |(_, one): &&(&Run, &Recording)| one.count == 0 && one.observed().is_none();
+    if let Some((run, _)) = evidence.found.iter().find(is_empty) {
+        return Some(Found::gap(format!("{}: there is no sample", named(run))));
+    }
+    let is_none = evidence.found.is_empty();
+    is_none.then(|| Found::gap("there is no sample".to_owned()))
 }
 
 /// Reports a thread that ended within a cycle that would have broken the limit, had it counted.

@@ -16,7 +16,9 @@ use punctual_model::run::Run;
 use punctual_model::units::Nanos;
 
 use crate::arrivals::{FORECASTS, MEANING};
-use crate::matrix::{Availability as Found, Column, Matrix, Measurement, called, is_one_subject};
+use crate::matrix::{
+    Availability as Found, Column, Matrix, Measured, Measurement, called, is_one_subject,
+};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
@@ -494,6 +496,14 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     }
     for row in &matrix.rows {
         for column in &matrix.columns {
+            for Measured { run, recording } in column.found(row) {
+                if let Some(why) = recording.shortcoming() {
+                    let (name, title, run) = (&column.name, row.title(), called(run));
+                    notes.push(format!(
+                        "{name}, {title}: {run}: {why}; no verdict counts it."
+                    ));
+                }
+            }
             if let Ok(stats) = stats(column, row) {
                 if stats.missed > 0 {
                     let missed = crate::text::thousands(stats.missed);

@@ -258,6 +258,26 @@ fn a_ratio_for_programs_is_that_of_the_times_beside_it() {
 }
 
 #[test]
+fn what_ended_early_is_not_lower_and_a_note_says_so() {
+    let mut runs = fixtures::seeds(5);
+    runs.retain(|run| ["none", "rt"].contains(&run.subject.name.as_str()));
+    for run in &mut runs {
+        run.recordings.retain(|one| one.key.load == "stress");
+        run.recordings[0].interrupted = run.subject.name == "rt" && run.seed > 1;
+    }
+    let comparison = compare(&Comparable::new(runs).unwrap());
+    let verdict = comparison.sections[0].verdicts[1].unwrap().verdict;
+    assert_eq!(verdict_name(&verdict), "undecided");
+    let note = "rt, timer, stress, cpu0: seed 2: interrupted after 2000 samples; no verdict counts \
+                it.";
+    assert!(
+        comparison.notes.iter().any(|one| one == note),
+        "{:?}",
+        comparison.notes
+    );
+}
+
+#[test]
 fn the_verdict_on_one_row_alone_is_told_in_full() {
     let of = |seeds: u64| {
         let mut runs = fixtures::seeds(seeds);

@@ -132,13 +132,17 @@ pub fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Re
     kept
 }
 
-/// Each run that has a figure, with it.
+/// Each run that has a figure, with it. A recording that tells less than it should has none: what
+/// ended early had less time for a worst case.
 fn figures<'a>(
     found: &[(&'a Run, &Recording)],
     figure: fn(&Stats) -> Option<Nanos>,
 ) -> Vec<(&'a Run, f64)> {
     let of_run = |(run, recording): &(&'a Run, &Recording)| {
         let (run, recording) = (*run, *recording);
+        if recording.shortcoming().is_some() {
+            return None;
+        }
         let stats = Stats::of(&[Measured { run, recording }]);
         Some((run, figure(&stats)?.0 as f64))
     };

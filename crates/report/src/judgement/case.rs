@@ -49,7 +49,7 @@ pub struct Case {
     pub runs: usize,
     /// The number of samples in these.
     pub samples: Option<u64>,
-    /// The measured time that these cover.
+    /// The measured time that these cover; `None` if it is not known.
     pub time: Option<Nanos>,
     /// The figure that the measured time is: `worst`, `median`.
     pub figure: String,
@@ -104,7 +104,7 @@ fn case(answer: &Answer) -> Case {
         more: answer.more.map(|more| format!("to decide: {more}")),
         runs: answer.runs,
         samples: Some(answer.samples),
-        time: Some(answer.time),
+        time: Some(answer.time).filter(|time| *time > Nanos::ZERO),
         figure: "worst".to_owned(),
         measured: measured(answer),
     }

@@ -62,7 +62,7 @@ struct Answer<'a> {
     runs: usize,
     /// The number of samples in these runs.
     samples: u64,
-    /// The measured time of these runs.
+    /// The measured time of these runs, as far as it is known; 0 if it is not.
     time_ns: Nanos,
     /// The number of samples above the limit per second that is excluded, at the confidence.
     excluded_per_second: Option<f64>,
@@ -102,12 +102,12 @@ enum Demand {
     },
     /// No arrival is later than this.
     Arrival {
-        /// The greatest lateness.
+        /// The greatest lateness, in nanoseconds.
         at_most: Nanos,
     },
     /// No arrival is later than this, and samples are aimed at the worst of them.
     Reached {
-        /// The greatest lateness.
+        /// The greatest lateness, in nanoseconds.
         at_most: Nanos,
     },
     /// No run misses more periods than this.
@@ -150,9 +150,9 @@ enum Demand {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Bound {
-    /// An upper bound.
+    /// An upper bound: in nanoseconds, in work per second, or a share, of which 1 is 100 %.
     AtMost(f64),
-    /// A lower bound.
+    /// A lower bound, likewise.
     AtLeast(f64),
 }
 
@@ -215,7 +215,7 @@ enum Why<'a> {
     Typical {
         /// The number of these runs.
         runs_within: usize,
-        /// The figure of the middle run.
+        /// The figure of the middle run, in nanoseconds or in work per second.
         middle: f64,
     },
     /// The figure has a ratio to the other one's.

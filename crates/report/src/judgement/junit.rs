@@ -33,7 +33,8 @@ fn suite(subject: &str, cases: &[&Case]) -> String {
     let errors = count(Outcome::Undecided) + count(Outcome::Missing);
     let (name, tests) = (escaped(subject), cases.len());
     let times = cases.iter().filter_map(|one| one.time);
-    let seconds: f64 = times.map(Nanos::as_secs_f64).sum();
+    // Of no times, `sum` makes -0.
+    let seconds = times.fold(0.0, |sum, time| sum + time.as_secs_f64());
     let mut text = format!(
         "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" \
          errors=\"{errors}\" skipped=\"0\" time=\"{seconds:.3}\">\n    <properties>\n"

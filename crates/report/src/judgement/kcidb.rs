@@ -62,12 +62,15 @@ fn test(case: &Case, name: &str, runs: &[Run]) -> Value {
 /// The first run of a case's subject.
 fn run_of<'a>(case: &Case, runs: &'a [Run]) -> Option<&'a Run> {
     let is_called = |run: &&Run| case.subject == run.subject.name;
-    // Subjects of one name have more behind it.
-    let is_one_of = |run: &&Run| {
+    // Subjects of one name have more behind it, their kernels first.
+    let is_followed = |run: &Run, by: &str| {
         let rest = case.subject.strip_prefix(run.subject.name.as_str());
-        rest.is_some_and(|rest| rest.starts_with(" ("))
+        rest.is_some_and(|rest| rest.starts_with(by))
     };
+    let is_of_kernel = |run: &&Run| is_followed(run, &format!(" ({}, ", run.subject.kernel));
+    let is_one_of = |run: &&Run| is_followed(run, " (");
     let called = runs.iter().find(is_called);
+    let called = called.or_else(|| runs.iter().find(is_of_kernel));
     called.or_else(|| runs.iter().find(is_one_of))
 }
 

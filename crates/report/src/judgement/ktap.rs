@@ -3,8 +3,8 @@
 //! (<https://docs.kernel.org/dev-tools/ktap.html>), and as an exit status that the kernel's
 //! selftests understand (`tools/testing/selftests/kselftest/runner.sh`).
 
-use punctual_model::Run;
 use punctual_model::run::State;
+use punctual_model::{RecordingKey, Run};
 
 use super::{Case, Outcome};
 use crate::matrix::distinct;
@@ -95,7 +95,7 @@ fn line_of(case: &Case, runs: &[Run]) -> Line {
 
 /// Returns true if each run of the subject came to its end, but could not measure the case.
 fn is_unsupported(case: &Case, runs: &[Run]) -> bool {
-    let [probe, load, _] = &case.key;
+    let [probe, load, label] = &case.key;
     let is_own = |run: &&Run| {
         // Subjects of one name have more behind it.
         let rest = case.subject.strip_prefix(run.subject.name.as_str());
@@ -105,7 +105,11 @@ fn is_unsupported(case: &Case, runs: &[Run]) -> bool {
     let is_told = |run: &Run| {
         let mut all = run.unsupported.iter();
         let is_it = all.any(|one| (&one.probe, &one.load) == (probe, load));
-        run.state == State::Finished && is_it
+        // Another step of the same name may be unsupported beside it.
+        let is_own =
+            |key: &RecordingKey| (&key.probe, &key.load) == (probe, load) && key.label() == *label;
+        let is_measured = run.recordings.iter().any(|one| is_own(&one.key));
+        run.state == State::Finished && is_it && !is_measured
     };
     own.peek().is_some() && own.all(is_told)
 }

@@ -218,6 +218,34 @@ fn ktap_has_a_subtest_for_each_answer_and_skips_only_what_a_probe_cannot_measure
 }
 
 #[test]
+fn ktap_skips_no_step_because_another_of_its_name_is_unsupported() {
+    let mut runs = fixtures::seeds(5);
+    runs.retain(|run| run.subject.name == "rt");
+    for run in &mut runs {
+        let step = "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 2000\n";
+        run.plan = format!("seed = {}\n{}", run.seed, step.repeat(2));
+        run.recordings.retain(|one| one.key.load == "stress");
+        run.recordings[0].interrupted = true;
+        run.unsupported.push(punctual_model::record::Unsupported {
+            step: 0,
+            probe: "timer".into(),
+            load: "stress".into(),
+            reason: "no such CPU".into(),
+        });
+    }
+    let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], &runs);
+    let found = ktap(&cases(&judgement), &runs);
+    assert_has(
+        &found.text,
+        &[
+            "rt, stress, cpu0 # ERROR undecided: rt-1 (seed 1): interrupted after 2000 samples",
+            "rt, stress # SKIP rt-1 (seed 1): unsupported: no such CPU",
+        ],
+    );
+    assert_eq!(found.result, Ksft::Fail);
+}
+
+#[test]
 fn ktap_has_no_pass_for_what_is_undecided() {
     let judgement = every_kind();
     let found = ktap(&cases(&judgement), &fixtures::seeds(5));
@@ -297,6 +325,15 @@ fn a_subject_whose_name_begins_with_that_of_another_has_its_own_build() {
         case.subject = format!("{} (virtual, memory 256 MiB)", case.subject);
     }
     assert_eq!(builds(&cases), expected);
+    // Two kernels of one name, too.
+    for run in &mut runs {
+        run.subject.name = "debian".into();
+    }
+    let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], &runs);
+    let value = kcidb(&super::cases(&judgement), &runs);
+    let tests = value["tests"].as_array().unwrap().iter();
+    let found: Vec<Value> = tests.map(|test| test["build_id"].clone()).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -353,6 +390,16 @@ fn a_table_names_a_figure_only_beside_its_value() {
     let table = cases_csv(&cases(&every_kind()));
     assert!(table.contains(",worst,381400,"), "{table}");
     assert!(!table.contains(",worst,,"), "{table}");
+}
+
+#[test]
+fn a_time_that_is_not_known_is_no_zero_in_a_table() {
+    let (judgement, _) = each_outcome();
+    let table = cases_csv(&cases(&judgement));
+    let missing = table.lines().find(|line| line.contains("SCHED_FIFO"));
+    let missing = missing.unwrap();
+    // Runs, samples, and no time.
+    assert!(missing.contains(",missing,,,0,0,,"), "{missing}");
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::ptr;
 
 use punctual_judge::{
-    Comparison as Found, Pair, Rule, Typical, Verdict, compare, compare_rows, runs_for_typical,
-    typical,
+    Comparison as Found, Pair, Rule, Typical, Verdict, beyond_the_kernel, compare, compare_rows,
+    runs_for_typical, typical,
 };
-use punctual_model::MachineRecord;
+use punctual_model::{MachineRecord, Run};
 use punctual_published::{
     Below, Check, Comparison, Direction, Document, Improved, Measure, Need, Ratio, Role, Statistic,
     Told,
@@ -68,14 +68,17 @@ fn one<'a>(matrix: &Matrix<'_>, direction: &'a Direction) -> Checked<'a> {
         Ok(judged) => judged.concluded(),
         Err(why) => (ClaimVerdict::CannotTell, why),
     };
-    let lacks = |need| matrix.columns.iter().any(|column| !has(column, need));
+    let lacks = |need: &Need| matrix.columns.iter().any(|column| !has(column, *need));
+    let lacking = direction.needs.filter(lacks);
+    let mut runs = matrix.runs().filter(|_| lacking == Some(Need::RealTime));
+    let beyond = runs.find_map(beyond_the_kernel);
     Checked {
         direction,
-        outcome: match direction.needs {
-            Some(need) if lacks(need) => ClaimVerdict::CannotTell,
-            _ => outcome,
+        outcome: lacking.map_or(outcome, |_| ClaimVerdict::CannotTell),
+        evidence: match beyond {
+            Some(why) => format!("{evidence}; {why}"),
+            None => evidence,
         },
-        evidence,
         unit: matrix.columns.first().map_or("run", Column::unit),
     }
 }
@@ -87,7 +90,11 @@ fn has(column: &Column<'_>, need: Need) -> bool {
         MachineRecord::Host(machine) => machine.cpus.is_some_and(|cpus| cpus > 1),
     };
     match need {
-        Need::RealTime => !column.is_virtual(),
+        // A hypervisor's microseconds are not the machine's.
+        Need::RealTime => {
+            let is_real = |run: &&Run| !run.is_virtual() && beyond_the_kernel(run).is_none();
+            column.runs.iter().all(is_real)
+        }
         Need::SeveralCpus => column.runs.iter().all(|run| several(&run.machine)),
     }
 }
@@ -351,7 +358,8 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
 /// equal, by their places among the subject's runs.
 type Said = (String, Vec<u64>);
 
-/// Each word that a subject's runs say, and the number of runs with the probe that say none.
+/// Each word that a subject's runs say, and the number of runs that say none: where the probe did
+/// not run, it says nothing either.
 fn said(
     matrix: &Matrix<'_>,
     column: &Column<'_>,
@@ -360,20 +368,24 @@ fn said(
     let mut finding = views::of(&told.probe).findings.iter();
     let finding = finding.find(|finding| finding.label == told.finding);
     let finding = finding.ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
+    let name = |(place, run): (usize, &&Run)| {
+        if column.is_virtual() {
+            run.seed
+        } else {
+            place as u64
+        }
+    };
+    let all: BTreeSet<u64> = column.runs.iter().enumerate().map(name).collect();
     let mut said: Vec<Said> = Vec::new();
-    let mut silent: BTreeSet<u64> = BTreeSet::new();
     let rows = matrix.rows.iter();
     for row in rows.filter(|row| told.means(&row.probe, &row.variant)) {
         for one in column.found(row) {
             let word = views::told(finding, &one.recording.findings);
-            let mut runs = column.runs.iter();
-            let place = runs.position(|run| ptr::eq(*run, one.run));
-            let by_place = place.filter(|_| !column.is_virtual());
-            let run = by_place.map_or(one.run.seed, |place| place as u64);
-            if word.tone == views::Tone::Unknown {
-                silent.insert(run);
+            let mut runs = column.runs.iter().enumerate();
+            let own = runs.find(|(_, run)| ptr::eq(**run, one.run));
+            let Some(run) = own.map(name).filter(|_| word.tone != views::Tone::Unknown) else {
                 continue;
-            }
+            };
             match said.iter_mut().find(|(text, _)| *text == word.text) {
                 Some((_, runs)) if runs.contains(&run) => {}
                 Some((_, runs)) => runs.push(run),
@@ -383,7 +395,7 @@ fn said(
     }
     // Of several variants one is enough.
     let is_silent = |run: &&u64| said.iter().all(|(_, runs)| !runs.contains(run));
-    let silent = silent.iter().filter(is_silent).count();
+    let silent = all.iter().filter(is_silent).count();
     Ok((said, silent))
 }
 

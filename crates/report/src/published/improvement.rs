@@ -2,9 +2,11 @@
 //! The average improvement of all tests' worst cases, seed by seed; in real time, run by run.
 //! The paper on 2.6.33 and 3.6.6 has it so.
 
+use std::collections::BTreeSet;
+
 use punctual_published::{Improved, Measure};
 
-use super::measure::{OfRun, by_run, rows};
+use super::measure::{OfRun, by_run, independent, rows};
 use super::roles::subjects;
 use crate::matrix::{Column, Matrix};
 
@@ -82,32 +84,52 @@ pub fn improvements(matrix: &Matrix<'_>, improved: &Improved) -> Vec<Improvement
         .collect()
 }
 
+/// A test's figure of each run of a kernel, or the reason why there is none.
+type Figures<'a> = Result<Vec<OfRun<'a>>, String>;
+
 fn tests(
     matrix: &Matrix<'_>,
     older: &Column<'_>,
     newer: &Column<'_>,
     what: &[Measure],
 ) -> Vec<Test> {
-    let test = |measure: &Measure| {
-        let rows = rows(matrix, measure, None);
-        let worst = |column: &Column<'_>| -> Worst {
-            let runs = by_run(column, &rows, measure.statistic)?;
-            let number = |run: &OfRun<'_>| {
-                if column.is_virtual() {
-                    run.seed
-                } else {
-                    run.number as u64
-                }
-            };
-            Ok(runs.iter().map(|run| (number(run), run.value)).collect())
-        };
-        Test {
-            name: measure.name(),
-            older: worst(older),
-            newer: worst(newer),
+    let number = |run: &OfRun<'_>| {
+        if newer.is_virtual() {
+            run.seed
+        } else {
+            run.number as u64
         }
     };
-    what.iter().map(test).collect()
+    let of_measure = |measure: &Measure| {
+        let rows = rows(matrix, measure, None);
+        [older, newer].map(|column| by_run(column, &rows, measure.statistic))
+    };
+    let all: Vec<_> = what.iter().map(of_measure).collect();
+    let runs = || all.iter().flatten().flatten().flatten();
+    let numbers: BTreeSet<u64> = runs().map(number).collect();
+    // Seeds that changed nothing in any test, on either kernel, are one draw.
+    let draw = |own: &u64| OfRun {
+        number: 0,
+        seed: *own,
+        value: 0.0,
+        recordings: runs()
+            .filter(|run| number(run) == *own)
+            .flat_map(|run| run.recordings.iter().copied())
+            .collect(),
+    };
+    let draws = independent(numbers.iter().map(draw).collect());
+    let draws: BTreeSet<u64> = draws.iter().map(|draw| draw.seed).collect();
+    let worst = |runs: Figures<'_>| -> Worst {
+        let runs = runs?;
+        let worst = runs.iter().map(|run| (number(run), run.value));
+        Ok(worst.filter(|(own, _)| draws.contains(own)).collect())
+    };
+    let test = |(measure, [older, newer]): (&Measure, [Figures<'_>; 2])| Test {
+        name: measure.name(),
+        older: worst(older),
+        newer: worst(newer),
+    };
+    what.iter().zip(all).map(test).collect()
 }
 
 /// Returns the arithmetic mean for each seed, or run, of the percentages of all tests.

@@ -160,6 +160,24 @@ fn all_is_as_bad_as_the_worst_of_it() {
         answer.reason(),
         "2 periods were missed in rt-4, the most of 5 runs"
     );
+    missed[3].recordings[0].missed = 1;
+    assert_eq!(
+        only("what = \"missed\"\nat_most = 1", &missed).reason(),
+        "1 period was missed in rt-4, the most of 5 runs"
+    );
+}
+
+#[test]
+fn runs_without_a_sample_show_no_missed_period_and_are_no_pass() {
+    let empty = |seed| {
+        let mut run = synthetic::run("rt", seed, &[]);
+        run.plan = run.plan.replace("samples = 1", "samples = 0");
+        run
+    };
+    let all: Vec<Run> = (1..=5).map(empty).collect();
+    let answer = only("what = \"missed\"\nat_most = 0", &all);
+    assert_eq!(answer.fitness, Fitness::Undecided);
+    assert_eq!(answer.reason(), "rt-1 (seed 1): there is no sample");
 }
 
 #[test]
