@@ -152,10 +152,18 @@ impl Why {
         let [here, there] = [own, other].map(calls);
         let runs: BTreeSet<&str> = own.flame.iter().flat_map(|one| frames(&one.0)).collect();
         let missing = there.difference(&here);
-        let missing: Vec<(&str, &str)> = missing
-            .filter(|call| runs.contains(call.0))
-            .copied()
-            .collect();
+        // A function that is the outermost of a thread has a caller that nobody saw.
+        let stacks = own.flame.iter();
+        let outermost: BTreeSet<&str> = stacks.filter_map(|one| frames(&one.0).next()).collect();
+        // A last call may be a jump, after which the caller's caller seems to call.
+        let is_moved = |(caller, callee): (&str, &str)| {
+            let mut new = here.difference(&there).filter(|one| one.1 == callee);
+            new.any(|(by, _)| here.contains(&(*by, caller)) || here.contains(&(caller, *by)))
+        };
+        let is_missing = |call: &(&str, &str)| {
+            runs.contains(call.0) && !outermost.contains(call.1) && !is_moved(*call)
+        };
+        let missing: Vec<(&str, &str)> = missing.copied().filter(is_missing).collect();
         // What a function called that is itself no longer called there went with it.
         let is_first = |call: &&(&str, &str)| missing.iter().all(|other| other.1 != call.0);
         let first = missing.iter().filter(is_first);
@@ -203,10 +211,11 @@ impl Why {
         Some([breakdown(&self.here.1)?, breakdown(&self.there.1)?])
     }
 
-    /// Both samples, the baseline's first; if both were explained, also their differences.
+    /// Both samples, the baseline's first; if both were explained, also their differences. Profiles
+    /// tell them in place of samples.
     pub fn text(&self, width: usize) -> String {
         let ((here, own), (there, other)) = (&self.here, &self.there);
-        if let (Ok(own), Ok(other)) = (own, other) {
+        if let (Ok(own), Ok(other), None) = (own, other, &self.profiles) {
             let (own, other) = (std::slice::from_ref(own), std::slice::from_ref(other));
             let own = Other {
                 run: here,
@@ -224,11 +233,12 @@ impl Why {
         wrapped.map(|line| line + "\n").collect()
     }
 
-    /// Both samples, the baseline's first; if both were explained, side by side.
+    /// Both samples, the baseline's first; if both were explained, side by side. Profiles tell the
+    /// differences in place of samples.
     pub fn page(&self) -> Markup {
         let ((here, own), (there, other)) = (&self.here, &self.there);
         html! {
-            @if let (Ok(own), Ok(other)) = (own, other) {
+            @if let (Ok(own), Ok(other), None) = (own, other, &self.profiles) {
                 (compared(there, std::slice::from_ref(other), Other {
                     run: here,
                     explained: std::slice::from_ref(own),
@@ -253,9 +263,28 @@ fn calls(story: &Breakdown) -> BTreeSet<(&str, &str)> {
         let functions: Vec<&str> = frames(stack).collect();
         let pairs = functions.windows(2).map(|pair| (pair[0], pair[1]));
         // A part that a compiler has taken out of a function is no call.
-        calls.extend(pairs.filter(|(caller, callee)| caller != callee));
+        let is_call = |(caller, callee): &(&str, &str)| caller != callee && !is_entry(callee);
+        calls.extend(pairs.filter(is_call));
     }
     calls
+}
+
+/// The beginnings of the names of code to which no function leads: the CPU comes there by an
+/// interrupt, an exception or a system call, whatever it does.
+const ENTRIES: [&str; 9] = [
+    "asm_common_interrupt",
+    "asm_exc_",
+    "asm_spurious_interrupt",
+    "asm_sysvec_",
+    "el0t_",
+    "el1h_",
+    "el1t_",
+    "entry_INT80_compat",
+    "entry_SYSCALL_",
+];
+
+fn is_entry(function: &str) -> bool {
+    ENTRIES.iter().any(|begin| function.starts_with(begin))
 }
 
 /// Returns the functions of a stack, outermost first, without the thread and, before it, the turns of
@@ -351,10 +380,49 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupt_that_comes_elsewhere_is_no_call() {
+        for entry in [
+            "asm_sysvec_apic_timer_interrupt",
+            "asm_exc_page_fault",
+            "el1h_64_irq",
+        ] {
+            let there = format!("t;f;{entry};tick");
+            assert_eq!(gone(&["t;f"], &[&there]), [""; 0]);
+            let here = format!("t;g;{entry}");
+            assert_eq!(gone(&[&here, "t;f"], &[&there]).len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_call_whose_caller_is_unseen_or_that_is_a_jump_is_not_missing() {
+        // The window began within it.
+        assert_eq!(gone(&["t;f", "u;a"], &["t;f;a"]), [""; 0]);
+        // A compiler has made a jump of the last call of `f`, or a call of the jump.
+        let (called, jumped) = (["t;p;f", "t;p;f;a"], ["t;p;f", "t;p;a"]);
+        assert_eq!(gone(&jumped, &called), [""; 0]);
+        assert_eq!(gone(&called, &jumped), [""; 0]);
+        // What the caller's caller called before tells nothing.
+        let both = ["t;p;f;a", "t;p;a"];
+        assert_eq!(gone(&jumped, &both), ["`a` by `f`"]);
+    }
+
+    #[test]
     fn samples_that_took_another_way_have_no_missing_call() {
         let there = ["t;f;a", "t;f;b", "t;f;c", "t;f;d"];
         assert_eq!(gone(&["t;f;a"], &there).len(), 3);
         assert_eq!(gone(&["t;f"], &there), [""; 0]);
+    }
+
+    #[test]
+    fn profiles_are_told_where_the_samples_were_seen_but_not_broken_down() {
+        let mut why = why(&["t;f"], &["t;f"]);
+        if let Ok(explained) = &mut why.here.1 {
+            explained.breakdown = Err("no clock".to_owned());
+        }
+        why.profiles = Some(Box::default());
+        for told in [why.text(80), why.page().into_string()] {
+            assert!(told.contains("the whole step took"), "{told}");
+        }
     }
 
     #[test]

@@ -267,8 +267,16 @@ fn unread(text: &str, found: &[Found], program: &str) -> Option<String> {
     if program.has_length(&words) {
         return None;
     }
+    // Of earlier commands that are understood nothing was measured here.
+    let is_earlier = |number: usize| {
+        let own = found.iter().filter(|one| one.program.name == program.name);
+        let mut others = own.filter(|one| last.is_none_or(|last| last.lines != one.lines));
+        others
+            .any(|one| one.lines.contains(&number) && one.unread.is_none() && !one.measures_nothing)
+    };
     let mut is_named = false;
-    for line in head(text) {
+    let lines = head(text).enumerate();
+    for (_, line) in lines.filter(|(number, _)| !is_earlier(*number)) {
         for command in commands_of(line) {
             let is_own = command.to_lowercase().contains(program.word());
             is_named = is_own || (is_named && is_rest(uncommented(command, "#")));

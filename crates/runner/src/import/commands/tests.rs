@@ -299,6 +299,7 @@ fn a_length_beside_the_programs_name_that_no_command_has_leaves_it_open() {
         "hackbench -l 1000\ncyclictest -q",
         "cyclictest.sh -D 24h\ncyclictest -q -l 10000",
         "cyclictest -q\nstress-ng --vm 2\n-l 80",
+        "$ cyclictest -D 10s -q\n$ cyclictest -q -h 100",
     ] {
         let cut = cut(line).unwrap_or_default();
         assert!(!cut.contains(UNREAD), "{line}: {cut}");
