@@ -271,7 +271,7 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
     let late = explain(&scratch, &["r1", "--probe", "realfeel", "--worst", "5"]);
     samples(&late).iter().for_each(check_sum);
     let refused = scratch.run(&["explain", "r1", "--probe", "hackbench"]);
-    assert_eq!(refused.status, Some(1));
+    assert_eq!(refused.status, Some(2));
     for word in ["not explained: hackbench", "throughput"] {
         assert_has(&refused.stderr, &[word]);
     }
