@@ -4,6 +4,8 @@
 
 mod commands;
 mod exit_status;
+#[cfg(test)]
+mod fixtures;
 mod hints;
 mod interrupt;
 #[cfg_attr(not(feature = "live"), path = "no_live.rs")]

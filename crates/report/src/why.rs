@@ -10,6 +10,7 @@ use std::fmt;
 use maud::{Markup, html};
 use punctual_model::{Nanos, Run};
 use punctual_scope::breakdown::Breakdown;
+use punctual_scope::is_entry;
 use punctual_scope::profile::Profile;
 use serde::Serialize;
 
@@ -207,6 +208,11 @@ impl Why {
         all.into_iter().flatten().collect()
     }
 
+    /// Returns true if both samples are explained.
+    pub fn is_explained(&self) -> bool {
+        self.breakdowns().is_some()
+    }
+
     fn breakdowns(&self) -> Option<[&Breakdown; 2]> {
         Some([breakdown(&self.here.1)?, breakdown(&self.there.1)?])
     }
@@ -262,29 +268,12 @@ fn calls(story: &Breakdown) -> BTreeSet<(&str, &str)> {
     for (stack, _) in &story.flame {
         let functions: Vec<&str> = frames(stack).collect();
         let pairs = functions.windows(2).map(|pair| (pair[0], pair[1]));
-        // A part that a compiler has taken out of a function is no call.
+        // A part that a compiler has taken out of a function is no call, and no function leads to an
+        // interrupt, an exception or a system call.
         let is_call = |(caller, callee): &(&str, &str)| caller != callee && !is_entry(callee);
         calls.extend(pairs.filter(is_call));
     }
     calls
-}
-
-/// The beginnings of the names of code to which no function leads: the CPU comes there by an
-/// interrupt, an exception or a system call, whatever it does.
-const ENTRIES: [&str; 9] = [
-    "asm_common_interrupt",
-    "asm_exc_",
-    "asm_spurious_interrupt",
-    "asm_sysvec_",
-    "el0t_",
-    "el1h_",
-    "el1t_",
-    "entry_INT80_compat",
-    "entry_SYSCALL_",
-];
-
-fn is_entry(function: &str) -> bool {
-    ENTRIES.iter().any(|begin| function.starts_with(begin))
 }
 
 /// Returns the functions of a stack, outermost first, without the thread and, before it, the turns of

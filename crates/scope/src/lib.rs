@@ -36,3 +36,4 @@ mod walk;
 mod windows;
 
 pub use lines::FileLines;
+pub use names::is_entry;

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use punctual_model::Architecture;
+
 use crate::arch::Code;
 use crate::lines::Lines;
 use crate::symbols::Symbols;
@@ -244,6 +246,13 @@ fn plain(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
+/// Returns true for the name of code to which the CPU comes by itself, of any architecture: the entry
+/// of an interrupt, an exception or a system call.
+pub fn is_entry(name: &str) -> bool {
+    let mut codes = Architecture::ALL.into_iter().map(Code::of);
+    codes.any(|code| kind(code, name).is_entry())
+}
+
 fn kind(code: &Code, name: &str) -> CodeKind {
     let plain = plain(name);
     let is = |known: &str| match known.strip_suffix('*') {
@@ -257,8 +266,6 @@ fn kind(code: &Code, name: &str) -> CodeKind {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::Architecture;
-
     use super::*;
 
     #[test]

@@ -139,7 +139,7 @@ pub fn all(transaction: &Transaction) -> Result<Vec<CampaignSummary>, Fault> {
     let newest_first = format!("{} ORDER BY number DESC", sql::SELECT_CAMPAIGNS);
     transaction.all(&newest_first, &[], |row| {
         let asked = match asked(row) {
-            Err(Fault::Store(why @ StoreError::Part { .. })) => Asked {
+            Err(Fault::Store(why @ StoreError::Campaign { .. })) => Asked {
                 name: row.get("name")?,
                 summary: why.to_string(),
                 ..Asked::default()
@@ -195,11 +195,14 @@ pub fn copy(here: &Transaction, id: &str, there: &Transaction) -> Result<(), Fau
 /// The request in a row; an error if it differs from what was stored.
 fn asked(row: &Row) -> Result<Asked, Fault> {
     let number: i64 = row.get("number")?;
-    let body: String = row.get("body")?;
-    let damaged = |reason: String| StoreError::Part {
+    let damaged = |reason: String| StoreError::Campaign {
         id: id_of(number),
-        part: "what it asks for".into(),
         reason,
+    };
+    let body: String = match row.get("body") {
+        // A damaged text may be no UTF-8.
+        Err(Fault::Value { source, .. }) => return Err(damaged(source.to_string()).into()),
+        body => body?,
     };
     body::check(body.as_bytes(), row.get("crc")?).map_err(damaged)?;
     Ok(serde_json::from_str(&body).map_err(|error| damaged(error.to_string()))?)

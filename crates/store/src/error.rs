@@ -275,14 +275,24 @@ pub enum StoreError {
         /// Names that look like it.
         close: Vec<String>,
     },
-    /// A part of a run or of a campaign differs from what was stored.
+    /// What a campaign asks for differs from what was stored.
     #[error(
-        "{} {id}: {part} is damaged ({reason}): restore the store from a copy, or {}",
-        damaged(id).0,
-        damaged(id).1
+        "campaign {id}: what it asks for is damaged ({reason}): restore the store from a copy, or \
+         begin the campaign again"
+    )]
+    Campaign {
+        /// The campaign.
+        id: String,
+        /// The difference.
+        reason: String,
+    },
+    /// A part of a run differs from what was stored.
+    #[error(
+        "run {id}: {part} is damaged ({reason}): restore the store from a copy, \
+         or remove the run and repeat it"
     )]
     Part {
-        /// The run, or the campaign.
+        /// The run.
         id: String,
         /// The part: a recording's title, or the name of a column.
         part: String,
@@ -298,15 +308,6 @@ fn hint(close: &[String]) -> String {
     match close {
         [] => String::new(),
         close => format!(": did you mean {}?", close.join(" or ")),
-    }
-}
-
-/// What has this id, and what else to do if it is damaged.
-fn damaged(id: &str) -> (&'static str, &'static str) {
-    if id.starts_with('c') {
-        ("campaign", "begin the campaign again")
-    } else {
-        ("run", "remove the run and repeat it")
     }
 }
 

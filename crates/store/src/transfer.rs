@@ -107,7 +107,7 @@ impl Store {
         }
         for campaign in self.campaigns()?.into_iter().rev() {
             let done = match self.copy_campaign(&campaign, to) {
-                Err(error @ StoreError::Part { .. }) => Transferred::Damaged {
+                Err(error @ StoreError::Campaign { .. }) => Transferred::Damaged {
                     from: campaign.id,
                     why: error.to_string(),
                 },

@@ -127,9 +127,9 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use punctual_model::{MachineRecord, Recorder, RecordingKey};
 
     use super::*;
+    use crate::fixtures::real;
 
     #[derive(Parser)]
     struct Words {
@@ -137,29 +137,12 @@ mod tests {
         profile: Profile,
     }
 
-    /// A run in real time that has measured this probe.
-    fn run(id: &str, probe: &str) -> Run {
-        let key = RecordingKey::new(probe, "idle", "");
-        let run: Run = serde_json::from_value(serde_json::json!({
-            "id": id, "suite": "s", "seed": 1, "plan": "",
-            "subject": { "name": "k", "kernel": "k", "boot": "", "bench": "host" },
-            "state": "finished", "started": "", "punctual": "0.1.0",
-            "machine": MachineRecord::default(), "shards": 1, "steps": [],
-            "recordings": [], "unsupported": [], "console": "",
-        }))
-        .unwrap();
-        Run {
-            recordings: vec![Recorder::new(0).finish(key)],
-            ..run
-        }
-    }
-
     #[test]
     fn a_run_beside_which_nothing_can_stand_is_refused_before_anything_is_watched() {
         let words = ["profile", "r1", "--compare", "r2"];
         let profile = Words::parse_from(words).profile;
         let refused = |probe: &str| {
-            let (own, other) = (run("r1", "timer"), run("r2", probe));
+            let (own, other) = (real("r1", "timer"), real("r2", probe));
             let why = profile.steps_beside(&own, &[0], &other).unwrap_err();
             assert!(why.is::<UsageError>(), "{why}");
             why.to_string()

@@ -35,31 +35,16 @@ impl Remove {
 pub mod tests {
     use std::path::Path;
 
-    use punctual_model::machine::VirtualMachine;
-    use punctual_model::{MachineRecord, Run};
     use punctual_store::Store;
-    use serde_json::json;
 
     use super::*;
-
-    fn run(seed: u64) -> Run {
-        let run = json!({
-            "id": "", "suite": "mine", "seed": seed,
-            "plan": format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),
-            "subject": { "name": "rt", "kernel": "k", "boot": "", "bench": "virtual" },
-            "state": "finished", "started": "2026-05-01T00:00:00Z",
-            "finished": "2026-05-01T00:00:01Z", "punctual": "0.1.0",
-            "machine": MachineRecord::Virtual(VirtualMachine::default()),
-            "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
-        });
-        serde_json::from_value(run).unwrap()
-    }
+    use crate::fixtures::run;
 
     /// A store of three finished runs.
     pub fn three_runs(path: &Path) -> Store {
         let store = Store::open(path).unwrap();
         for seed in 1..=3 {
-            store.add(&run(seed)).unwrap();
+            store.add(&run("", seed)).unwrap();
         }
         store
     }
@@ -71,7 +56,7 @@ pub mod tests {
         let store = three_runs(&path);
         store.set_baseline("stable", &["r2".to_owned()]).unwrap();
         // This process writes it.
-        assert_eq!(store.begin(&run(4)).unwrap(), "r4");
+        assert_eq!(store.begin(&run("", 4)).unwrap(), "r4");
         let remove = |words: &[&str]| {
             let command = Remove {
                 runs: words.iter().map(ToString::to_string).collect(),

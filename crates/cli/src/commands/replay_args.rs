@@ -45,11 +45,6 @@ fn chosen(run: &Run, key: &RecordingKey, seq: u64) -> Result<Chosen, String> {
     own.ok_or_else(|| "the run did not keep it".to_owned())
 }
 
-/// Returns true if a sample is explained.
-fn is_told(story: &Story) -> bool {
-    story.as_ref().is_ok_and(|one| one.breakdown.is_ok())
-}
-
 /// How a run is repeated.
 #[derive(Debug, Default, Args)]
 pub struct ReplayArgs {
@@ -187,22 +182,20 @@ impl ReplayArgs {
             Some(((*run).clone(), told.into_iter().next()?))
         };
         let [here, there] = &asked.runs;
-        let (here, there) = (story(here)?, story(there)?);
-        let profiles = if is_told(&here.1) && is_told(&there.1) {
-            None
-        } else {
-            let found = self.profiles(&asked.key, [&here.0, &there.0], cancel);
+        let mut why = Why {
+            row,
+            here: story(here)?,
+            there: story(there)?,
+            profiles: None,
+        };
+        if !why.is_explained() {
+            let runs = [&why.here.0, &why.there.0];
+            why.profiles = self.profiles(&asked.key, runs, cancel).map(Box::new);
             if cancel.load(Ordering::SeqCst) {
                 return None;
             }
-            found
-        };
-        Some(Why {
-            row,
-            here,
-            there,
-            profiles: profiles.map(Box::new),
-        })
+        }
+        Some(why)
     }
 
     /// The profiles of a measurement's step in these runs, as far as they can be repeated.
@@ -289,32 +282,12 @@ impl ReplayArgs {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::{MachineRecord, Nanos, Recorder};
-
     use super::*;
-
-    /// A run in real time, which cannot be repeated.
-    fn run(id: &str) -> Run {
-        let mut recorder = Recorder::new(1);
-        recorder.record(Nanos::ZERO, Nanos(5));
-        let recording = recorder.finish(RecordingKey::new("hackbench", "idle", ""));
-        let run: Run = serde_json::from_value(serde_json::json!({
-            "id": id, "suite": "s", "seed": 1, "plan": "",
-            "subject": { "name": "k", "kernel": "k", "boot": "", "bench": "host" },
-            "state": "finished", "started": "", "punctual": "0.1.0",
-            "machine": MachineRecord::default(), "shards": 1, "steps": [],
-            "recordings": [], "unsupported": [], "console": "",
-        }))
-        .unwrap();
-        Run {
-            recordings: vec![recording],
-            ..run
-        }
-    }
+    use crate::fixtures::real;
 
     #[test]
     fn what_ctrl_c_has_ended_has_no_story_even_where_only_profiles_could_tell_it() {
-        let runs = [run("r1"), run("r2")];
+        let runs = ["r1", "r2"].map(|id| real(id, "hackbench"));
         let asked = Asked {
             key: runs[0].recordings[0].key.clone(),
             share: 0.5,

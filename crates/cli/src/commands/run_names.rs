@@ -154,12 +154,10 @@ fn is_list(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::MachineRecord;
-    use punctual_model::machine::VirtualMachine;
-    use serde_json::json;
     use tempfile::TempDir;
 
     use super::*;
+    use crate::fixtures::run;
 
     /// A store with the runs r1 to r5 of the subject `tuned`, of which r3 was removed, and the
     /// baseline `stable`.
@@ -167,16 +165,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&directory.path().join("runs.db")).unwrap();
         for seed in 1..=5 {
-            let run = json!({
-                "id": "", "suite": "mine", "seed": seed,
-                "plan": format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),
-                "subject": { "name": "tuned", "kernel": "k", "boot": "", "bench": "virtual" },
-                "state": "finished", "started": "2026-05-01T00:00:00Z",
-                "finished": "2026-05-01T00:00:01Z", "punctual": "0.1.0",
-                "machine": MachineRecord::Virtual(VirtualMachine::default()),
-                "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
-            });
-            store.add(&serde_json::from_value(run).unwrap()).unwrap();
+            let mut run = run("", seed);
+            run.subject.name = "tuned".into();
+            store.add(&run).unwrap();
         }
         store.remove("r3").unwrap();
         let stable = ["r1", "r4"].map(str::to_owned);

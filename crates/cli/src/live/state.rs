@@ -326,31 +326,17 @@ impl RunState {
 
 #[cfg(test)]
 pub mod tests {
-    use punctual_model::MachineRecord;
-    use punctual_model::machine::VirtualMachine;
     use punctual_model::record::Started;
-    use serde_json::json;
 
     use super::*;
-
-    fn run(id: &str) -> Run {
-        let run = json!({
-            "id": id, "suite": "mine", "seed": 1, "plan": "",
-            "subject": { "name": "rt", "kernel": "k", "boot": "", "bench": "virtual" },
-            "state": "finished", "started": "2026-05-01T00:00:00Z",
-            "finished": "2026-05-01T00:00:01Z", "punctual": "0.1.0",
-            "machine": MachineRecord::Virtual(VirtualMachine::default()),
-            "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
-        });
-        serde_json::from_value(run).unwrap()
-    }
+    use crate::fixtures::run;
 
     /// These runs, none of which has begun a step.
     pub fn begun(ids: &[&str]) -> State {
         let plan = toml::from_str("seed = 1\n[[step]]\nprobe = \"timer\"\n").unwrap();
         let mut state = State::default();
         for id in ids {
-            state.begin(&run(id), &plan);
+            state.begin(&run(id, 1), &plan);
         }
         state
     }
@@ -400,11 +386,11 @@ pub mod tests {
     fn the_shown_run_stays_where_an_earlier_one_ends() {
         let mut state = begun(&["r1", "r2", "r3"]);
         state.choose_run(1);
-        state.end(&run("r1"));
+        state.end(&run("r1", 1));
         assert_eq!(state.shown().unwrap().id, "r2");
-        state.end(&run("r3"));
+        state.end(&run("r3", 1));
         assert_eq!(state.shown().unwrap().id, "r2");
-        state.end(&run("r2"));
+        state.end(&run("r2", 1));
         assert!(state.shown().is_none());
     }
 

@@ -191,7 +191,7 @@ fn a_damaged_campaign_hides_no_other_and_is_not_copied() {
     let expected = "campaign c1: what it asks for is damaged (expected checksum ";
     assert!(why.starts_with(expected), "{why}");
     let one = from.campaign("c1");
-    assert!(matches!(one, Err(StoreError::Part { .. })), "{one:?}");
+    assert!(matches!(one, Err(StoreError::Campaign { .. })), "{one:?}");
     let mut told = Vec::new();
     from.copy_into(&to, |one| {
         told.push(one);
@@ -205,6 +205,22 @@ fn a_damaged_campaign_hides_no_other_and_is_not_copied() {
     };
     assert_eq!(told, [damaged, Transferred::Campaign { name }]);
     assert_eq!(to.campaigns().unwrap().len(), 1);
+}
+
+#[test]
+fn a_campaign_whose_request_is_no_text_hides_no_other() {
+    let (_here, store) = fresh();
+    for summary in ["a", "b"] {
+        let id = store.begin_campaign(&asked(summary), &planned(SEEDS), "2026-01-01T00:00:00Z");
+        id.unwrap();
+    }
+    let change = "UPDATE campaigns SET body = CAST(x'ff' AS TEXT) WHERE number = 1";
+    connection(&store).execute(change, []).unwrap();
+    let all = store.campaigns().unwrap();
+    assert_eq!(all[0].asked.summary, "b");
+    let why = &all[1].asked.summary;
+    let expected = "campaign c1: what it asks for is damaged (";
+    assert!(why.starts_with(expected), "{why}");
 }
 
 #[test]
