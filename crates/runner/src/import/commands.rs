@@ -100,6 +100,9 @@ const RUNNERS: [&str; 16] = [
     "strace", "sudo", "taskset", "time", "timeout",
 ];
 
+/// The program that ends another one after a time.
+const TIMEOUT: &str = "timeout";
+
 /// Options that measure nothing, if they are alone.
 const NOTHING: [&str; 3] = ["--help", "-h", "--version"];
 
@@ -441,10 +444,20 @@ fn begun(before: &str) -> &str {
     begun
 }
 
-/// Returns true for nothing, and for a program that runs another one.
+/// Returns true for nothing, and for a program that runs another one, behind variables or not.
 fn is_run(begun: &str) -> bool {
-    let first = begun.split_whitespace().next();
-    first.is_none_or(|first| RUNNERS.contains(&first))
+    let (words, _) = words(begun);
+    let mut first = words.iter().skip_while(|word| is_variable(word));
+    first
+        .next()
+        .is_none_or(|first| RUNNERS.contains(&first.as_str()))
+}
+
+/// Returns true for a variable with its value: `ARGS=-q`.
+fn is_variable(word: &str) -> bool {
+    let is_name = |name: &str| name.chars().all(|one| one.is_alphanumeric() || one == '_');
+    word.split_once('=')
+        .is_some_and(|(name, _)| !name.is_empty() && is_name(name))
 }
 
 /// Returns what is kept of a line before its first command line: comments distinguish files.
@@ -780,7 +793,16 @@ impl Program {
                 .trim_matches(is_bare)
                 .to_owned()
         };
-        let words: Vec<String> = text.split_whitespace().map(word).collect();
+        // An option may stand within quotation marks: `ARGS="-D 24h"`.
+        let words = text.split(|one: char| one.is_whitespace() || is_quote(one));
+        let words: Vec<String> = words.map(word).filter(|word| !word.is_empty()).collect();
+        if let Some(at) = words.iter().position(|word| word == TIMEOUT) {
+            // `timeout` ends it, perhaps after an option of its own.
+            let mut behind = words[at + 1..].iter().take(3);
+            if behind.any(|word| word.starts_with(|one: char| one.is_ascii_digit())) {
+                return Some(TIMEOUT.to_owned());
+            }
+        }
         let plain = self.plain(&words);
         let words: Vec<&str> = plain.split_whitespace().collect();
         self.length_of(&words).map(str::to_owned)

@@ -290,6 +290,10 @@ fn a_length_beside_the_programs_name_that_no_command_has_leaves_it_open() {
         "cyclictest -q –D 24h",
         "We let cyclictest run (-l 100000000).",
         "./run-cyclictest --duration=24h",
+        "ARGS=\"-D 24h\" cyclictest -q $ARGS",
+        "ARGS=\"-h 400\" cyclictest -q $ARGS",
+        "timeout 24h cyclictest -q",
+        "timeout -s INT 24h cyclictest -q",
     ] {
         let cut = cut(line).unwrap_or_default();
         assert!(cut.contains(UNREAD), "{line}: {cut}");
