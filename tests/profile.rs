@@ -58,7 +58,10 @@ fn each_call_is_counted_and_what_makes_programs_slower_is_named() {
     assert_ends(
         &told,
         0,
-        &["step 2, hackbench / idle", "more: --top, or --json"],
+        &[
+            "step 2, hackbench / idle",
+            "more functions: --top N shows more, --json all of them",
+        ],
     );
     let refused = scratch.run(&["profile", short, "--probe", "packet", "--quiet"]);
     assert_ends(&refused, 2, &["no recording with probe \"packet\""]);

@@ -181,7 +181,7 @@ impl Profiled {
     /// As a page, with `top` functions of each step.
     pub fn page(&self, top: usize) -> String {
         let (lead, chapters) = block::page(&self.blocks(top));
-        let title = format!("{}: where did its steps' time go?", self.run.name());
+        let title = format!("{}: where did the time go?", self.run.name());
         shell::page(&title, &lead, chapters)
     }
 
@@ -194,7 +194,10 @@ impl Profiled {
             blocks.push(step.table(top));
             let left = step.functions.len().saturating_sub(top);
             if left > 0 {
-                let more = format!("{} more: --top, or --json.", thousands(left as u64));
+                let more = format!(
+                    "{} more functions: --top N shows more, --json all of them.",
+                    thousands(left as u64)
+                );
                 blocks.push(Block::Para(more));
             }
         }

@@ -27,7 +27,7 @@ shows no path.
 
 Exit status: 0 reported; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
-/// Count the time of each function in the steps of a run: where throughput goes
+/// Count how long each function ran in the steps of a run: where throughput goes
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Profile {
